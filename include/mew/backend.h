@@ -1,0 +1,54 @@
+/*
+ * mew/backend.h - the contract of a capture backend: one const object per file under backends/.
+ * Layer L2. A backend never sees entries, files or names; it gets a window and pushes records into the sink.
+ *
+ * Order of calls for one body:
+ *   open                              runner thread, nothing of the body has run
+ *   thread_begin                      each benchmark thread, before the window; may allocate and make system calls
+ *   begin                             one thread, all benchmark threads ready and waiting: the window opens
+ *   pause / resume                    a benchmark thread, inside the window, outermost pairs only
+ *   end                               one thread, all benchmark threads waiting: the window closes; nothing is recorded after
+ *   thread_end                        each benchmark thread that had thread_begin
+ *   drain                             runner thread, the body has returned: push what was seen
+ *   close                             runner thread, always, also after a failure and when drain was skipped
+ */
+#ifndef MEW_BACKEND_H
+#define MEW_BACKEND_H
+
+#include "mew.h"
+
+#define MEW_BACKEND_ABI 1u
+
+struct mew_capture; /* the backend's own */
+struct mew_sink;    /* src/sink.h */
+
+enum mew_pass { MEW_PASS_TIME, MEW_PASS_MEMORY, MEW_PASS_CPU, MEW_PASSES };
+
+struct mew_capture_config {
+	enum mew_pass pass;
+	unsigned threads;        /* benchmark threads of the case */
+	uint64_t interval_ns;    /* CPU pass: time between samples */
+	int stacks;              /* memory pass: capture stacks */
+	int pause_cpu;           /* CPU pass: read the CPU clock around pauses */
+	uintptr_t entry_lo, entry_hi; /* code range of the runner's call of the body: stacks end below it */
+};
+
+struct mew_backend {
+	unsigned abi;      /* MEW_BACKEND_ABI */
+	const char *name;  /* the row's `profiler` */
+	const char *help;  /* one line */
+	enum mew_pass pass;
+	/* Can this process do it now? Returns MEW_OK or a status with the text saying what is missing and the remedy. */
+	int (*probe)(struct mew_error *err);
+	int (*open)(struct mew_capture **out, const struct mew_capture_config *config, struct mew_error *err);
+	int (*thread_begin)(struct mew_capture *c, unsigned thread, struct mew_error *err);
+	int (*begin)(struct mew_capture *c, struct mew_error *err);
+	void (*pause)(struct mew_capture *c, unsigned thread);
+	void (*resume)(struct mew_capture *c, unsigned thread);
+	void (*end)(struct mew_capture *c);
+	void (*thread_end)(struct mew_capture *c, unsigned thread);
+	int (*drain)(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err);
+	void (*close)(struct mew_capture *c);
+};
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * os.h - what mew needs of the operating system: clocks, threads, maps.
+ * Layer L0. Its body for Linux is os_linux.c.
+ */
+#ifndef MEW_OS_H
+#define MEW_OS_H
+
+#include "base.h"
+
+#include <time.h>
+
+/* Nanoseconds of CLOCK_MONOTONIC; about 22 ns through the vDSO. Context: any thread, signal, malloc. */
+static inline uint64_t mew_os_now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* CPU nanoseconds of the calling thread; a system call, about 150 ns. Context: any thread, signal, malloc. */
+static inline uint64_t mew_os_thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Kernel id of the calling thread. Context: any thread, signal, malloc. */
+int mew_os_tid(void);
+
+/*
+ * Map zeroed private memory straight from the kernel; unmap it.
+ *
+ * bytes    rounded up to pages by the kernel
+ * Returns  page-aligned memory; NULL when the kernel refuses (errno is set)
+ * Context  any thread, signal, malloc
+ */
+void *mew_os_map(size_t bytes);
+/* The same, but pages are charged only when touched, so it may be far larger than memory. */
+void *mew_os_reserve(size_t bytes);
+void mew_os_unmap(void *memory, size_t bytes);
+
+/*
+ * Bounds of the calling thread's stack.
+ *
+ * lo, hi   returned; hi is one past the highest address
+ * Returns  0, or -1 when they cannot be found
+ * Context  any thread; may read /proc and allocate: never inside a window
+ */
+int mew_os_stack_bounds(uintptr_t *lo, uintptr_t *hi);
+
+/* Events of the calling thread since it started, for differences. Context: any thread; a system call. */
+struct mew_os_events {
+	uint64_t context_switches, page_faults;
+	int cpu; /* the processor it runs on now, or -1 */
+};
+void mew_os_events(struct mew_os_events *out);
+
+#endif

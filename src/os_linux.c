@@ -1,0 +1,72 @@
+/*
+ * os_linux.c - the body of os.h for Linux.
+ * Layer L0. Everything but mew_os_stack_bounds() is safe inside malloc and in a signal handler.
+ */
+#include "config.h"
+
+#include "os.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int mew_os_tid(void)
+{
+	return (int)syscall(SYS_gettid);
+}
+
+/* The raw call: an mmap wrapper of the program under test must not see mew's own maps. */
+static void *map(size_t bytes, int flags)
+{
+	long p = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0L);
+
+	return p == -1 ? NULL : (void *)p;
+}
+
+void *mew_os_map(size_t bytes)
+{
+	return map(bytes, 0);
+}
+
+void *mew_os_reserve(size_t bytes)
+{
+	return map(bytes, MAP_NORESERVE);
+}
+
+void mew_os_unmap(void *memory, size_t bytes)
+{
+	if (memory != NULL)
+		(void)syscall(SYS_munmap, memory, bytes);
+}
+
+int mew_os_stack_bounds(uintptr_t *lo, uintptr_t *hi)
+{
+	pthread_attr_t attr;
+	void *base;
+	size_t size;
+	int failed;
+
+	if (pthread_getattr_np(pthread_self(), &attr) != 0)
+		return -1;
+	failed = pthread_attr_getstack(&attr, &base, &size);
+	(void)pthread_attr_destroy(&attr);
+	if (failed)
+		return -1;
+	*lo = (uintptr_t)base;
+	*hi = (uintptr_t)base + size;
+	return 0;
+}
+
+void mew_os_events(struct mew_os_events *out)
+{
+	struct rusage usage;
+
+	*out = (struct mew_os_events){ .cpu = sched_getcpu() };
+	if (getrusage(RUSAGE_THREAD, &usage) != 0)
+		return;
+	out->context_switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
+	out->page_faults = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
+}
