@@ -1,0 +1,107 @@
+/*
+ * figures.c - the catalogue: one line for every figure of the three rows, in the order of their members.
+ * Layer L2. Constant data; any thread.
+ */
+#include "config.h"
+
+#include "model.h"
+
+#define FIGURE(row, number, member, value, in, text)                                                                   \
+	[number] = {                                                                                                   \
+		.name = #member, .unit = (in), .type = (value), .bit = (number),                                       \
+		.offset = offsetof(struct row, member), .help = (text),                                                \
+	}
+#define U64 MEW_VALUE_U64
+#define F64 MEW_VALUE_F64
+
+#define TIME(number, member, type, unit, help) FIGURE(mew_result, MEW_FIG_##number, member, type, unit, help)
+static const struct mew_figure time_figures[] = {
+	TIME(MEDIAN_NS, median_ns, F64, "ns", "median time of an iteration"),
+	TIME(MEDIAN_LOW_NS, median_low_ns, F64, "ns", "lower end of the median's 95 % interval"),
+	TIME(MEDIAN_HIGH_NS, median_high_ns, F64, "ns", "upper end of the median's 95 % interval"),
+	TIME(MEAN_NS, mean_ns, F64, "ns", "mean time of an iteration"),
+	TIME(STDDEV_NS, stddev_ns, F64, "ns", "standard deviation of the samples"),
+	TIME(MAD_NS, mad_ns, F64, "ns", "median absolute deviation of the samples, unscaled"),
+	TIME(MIN_NS, min_ns, F64, "ns", "fastest sample"),
+	TIME(MAX_NS, max_ns, F64, "ns", "slowest sample"),
+	TIME(P90_NS, p90_ns, F64, "ns", "nine samples of ten are below it; a sample is the mean of its batch"),
+	TIME(P99_NS, p99_ns, F64, "ns", "99 samples of 100 are below it; a sample is the mean of its batch"),
+	TIME(CPU_NS, cpu_ns, F64, "ns", "median CPU time of an iteration, all threads"),
+	TIME(ITERATIONS, iterations, U64, "1", "iterations in all samples, all threads"),
+	TIME(LOOPS, loops, U64, "1", "iterations per sample"),
+	TIME(SAMPLES, samples, U64, "1", "samples the figures were computed from"),
+	TIME(REPETITIONS, repetitions, U64, "1", "repetitions of the case"),
+	TIME(PROCESSES, processes, U64, "1", "processes the case ran in"),
+	TIME(BYTES_PER_SECOND, bytes_per_second, F64, "By/s", "bytes processed per second at the median"),
+	TIME(ITEMS_PER_SECOND, items_per_second, F64, "1/s", "items processed per second at the median"),
+	TIME(CONTEXT_SWITCHES, context_switches, F64, "1", "context switches per sample"),
+	TIME(MIGRATIONS, migrations, F64, "1", "moves to another processor per sample"),
+	TIME(PAGE_FAULTS, page_faults, F64, "1", "page faults per sample"),
+	TIME(LOOP_OVERHEAD_NS, loop_overhead_ns, F64, "ns", "one turn of an empty loop in this process"),
+	TIME(CLOCK_COST_NS, clock_cost_ns, F64, "ns", "one reading of the clock in this process"),
+};
+
+#define MEMORY(number, member, type, unit, help) FIGURE(mew_memory_case, MEW_FIG_##number, member, type, unit, help)
+static const struct mew_figure memory_figures[] = {
+	MEMORY(PEAK_BYTES, peak_bytes, U64, "By", "most heap alive at once"),
+	MEMORY(TOTAL_BYTES, total_bytes, U64, "By", "heap alive at that moment: the sum over the stacks at the peak"),
+	MEMORY(TOTAL_ALLOCATIONS, total_allocations, U64, "1", "successful allocations, reallocations included"),
+	MEMORY(MEMORY_ITERATIONS, iterations, U64, "1", "iterations inside the window, all threads"),
+	MEMORY(ALLOCATIONS_PER_ITERATION, allocations_per_iteration, F64, "1", "allocations of an iteration"),
+	MEMORY(CUMULATIVE_BYTES, cumulative_bytes, U64, "By", "bytes asked for by all allocations together"),
+	MEMORY(BYTES_PER_ITERATION, bytes_per_iteration, F64, "By", "bytes asked for in an iteration"),
+	MEMORY(FREES, frees, U64, "1", "frees of blocks born in the window"),
+	MEMORY(REALLOCS_MOVED, reallocs_moved, U64, "1", "reallocations that returned another address"),
+	MEMORY(REALLOCS_IN_PLACE, reallocs_in_place, U64, "1", "reallocations that returned the same address"),
+	MEMORY(FAILED, failed, U64, "1", "allocations that failed"),
+	MEMORY(FOREIGN_FREES, foreign_frees, U64, "1", "frees of blocks that are older than the window"),
+	MEMORY(ADOPTED, adopted, U64, "1", "reallocations of blocks that are older than the window"),
+	MEMORY(NET_BYTES, net_bytes, U64, "By", "heap of the window still alive when it closed"),
+	MEMORY(NET_BLOCKS, net_blocks, U64, "1", "blocks of the window still alive when it closed"),
+	MEMORY(MEMORY_LOST, lost, U64, "1", "records dropped; other than 0 makes the row invalid"),
+};
+
+#define CPU(number, member, type, unit, help) FIGURE(mew_cpu_case, MEW_FIG_##number, member, type, unit, help)
+static const struct mew_figure cpu_figures[] = {
+	CPU(WALL_TIME, wall_time, F64, "s", "how long the sampled loop took, pauses out, sampler included"),
+	CPU(CPU_TIME, cpu_time, F64, "s", "CPU time of the same stretch, all threads"),
+	CPU(SAMPLE_COUNT, sample_count, U64, "1", "samples kept"),
+	CPU(SAMPLE_WEIGHT, sample_weight, F64, "s", "time the samples stand for"),
+	CPU(TOP_FUNCTION, top_function, MEW_VALUE_TEXT, "text", "function with the largest self time"),
+	CPU(TOP_FUNCTION_TOTAL_SELF_TIME, top_function_total_self_time, F64, "s", "its self time"),
+	CPU(TOP_FUNCTION_SHARE, top_function_share, F64, "1", "its part of the sampled time, 0 to 1"),
+	CPU(TOP_FUNCTION_SHARE_LOW, top_function_share_low, F64, "1", "lower end of the share's 95 % interval"),
+	CPU(TOP_FUNCTION_SHARE_HIGH, top_function_share_high, F64, "1", "upper end of the share's 95 % interval"),
+	CPU(INTERVAL, interval, F64, "s", "time between samples that was asked for"),
+	CPU(EFFECTIVE_INTERVAL, effective_interval, F64, "s", "time between samples that was delivered"),
+	CPU(CPU_ITERATIONS, iterations, U64, "1", "iterations inside the window, all threads"),
+	CPU(CPU_LOST, lost, U64, "1", "samples that were dropped"),
+	CPU(TRUNCATED, truncated, U64, "1", "samples whose stack was cut"),
+	CPU(UNRESOLVED, unresolved, U64, "1", "samples whose leaf has no name"),
+};
+
+const struct mew_figure *mew_figures(enum mew_kind kind, size_t *count)
+{
+	switch (kind) {
+	case MEW_KIND_TIME:
+		*count = MEW_COUNTOF(time_figures);
+		return time_figures;
+	case MEW_KIND_MEMORY:
+		*count = MEW_COUNTOF(memory_figures);
+		return memory_figures;
+	case MEW_KIND_CPU:
+		*count = MEW_COUNTOF(cpu_figures);
+		return cpu_figures;
+	case MEW_KINDS:
+		break;
+	}
+	*count = 0;
+	return NULL;
+}
+
+const char *mew_kind_name(enum mew_kind kind)
+{
+	static const char *const names[MEW_KINDS] = { "time", "memory", "cpu" };
+
+	return (unsigned)kind < MEW_KINDS ? names[kind] : "unknown";
+}
