@@ -1,0 +1,143 @@
+/*
+ * cfi.h - the call frame instructions of x86-64: a bounded reader, and a run of one program into packed rules.
+ * Layer L1. Used while tables are built (ehframe.c), outside windows; pure, so that a fuzzer can drive it.
+ *
+ * A packed rule says how to leave a frame (System V ABI for AMD64, chapter 3.7; DWARF 5, chapter 6.4):
+ *
+ *	bits 0-3    enum mew_rule_kind: where the canonical frame address (CFA) comes from
+ *	bits 4-5    enum mew_rule_save: where the caller's rbp is
+ *	bits 6-7    the same for rbx
+ *	bits 8-31   signed; CFA offset in bytes; for the two loads bits 8-23 are the offset of the load and 24-31 what is
+ *	            added to the value loaded; for a leaf's register bits 8-23 are the offset and 24-31 its DWARF number;
+ *	            for the PLT the first byte of a 16-byte entry where one more word is pushed
+ *	bits 32-47  signed; slot of rbp in words, from the CFA or from rbp
+ *	bits 48-63  the same for rbx
+ *
+ * The return address is always at CFA - 8; a row that says otherwise is MEW_RULE_UNSUPPORTED.
+ */
+#ifndef MEW_CFI_H
+#define MEW_CFI_H
+
+#include "base.h"
+
+enum mew_rule_kind {
+	MEW_RULE_NONE, /* no unwind information here */
+	MEW_RULE_UNSUPPORTED,
+	MEW_RULE_END,    /* the outermost frame: its return address is undefined */
+	MEW_RULE_SIGNAL, /* the registers are in the ucontext at rsp */
+	MEW_RULE_SP,
+	MEW_RULE_BP,
+	MEW_RULE_BX,
+	MEW_RULE_LEAF,    /* another register, which is known at the leaf only */
+	MEW_RULE_PLT,     /* rsp + 8, and 8 more from a certain byte of each entry on */
+	MEW_RULE_SP_LOAD, /* the word at rsp + offset, plus something */
+	MEW_RULE_BP_LOAD  /* the same from rbp */
+};
+
+enum mew_rule_save { MEW_SAVE_SAME, MEW_SAVE_CFA, MEW_SAVE_BP, MEW_SAVE_LOST };
+
+/* Bytes of memory, and the address that they have (or had) in the process they belong to. */
+struct mew_span {
+	const uint8_t *bytes;
+	size_t size;
+	uintptr_t address;
+};
+
+/* A cursor that never leaves its span: a read past the end gives 0 and sets `bad` for good. */
+struct mew_reader {
+	const uint8_t *at, *end;
+	const uint8_t *base;
+	uintptr_t address; /* of base */
+	bool bad;
+};
+
+/* A reader over bytes [offset, size) of a span; an offset beyond the end makes a bad reader. */
+struct mew_reader mew_reader_of(const struct mew_span *span, size_t offset);
+uint64_t mew_read_bytes(struct mew_reader *r, size_t n); /* little-endian, n of 1, 2, 4, 8 */
+uint64_t mew_read_uleb(struct mew_reader *r);
+int64_t mew_read_sleb(struct mew_reader *r);
+void mew_read_skip(struct mew_reader *r, uint64_t n);
+
+/*
+ * A pointer in one of the DW_EH_PE encodings of the LSB core specification, chapter 10.5.
+ *
+ * data     base of the data-relative form, 0 where there is none
+ * Returns  the address; 0 for an omitted pointer, and for a form that does not occur here (`bad` is set)
+ */
+uintptr_t mew_read_pointer(struct mew_reader *r, uint8_t encoding, uintptr_t data);
+
+/* What is known about one stretch of code. Zero is "no rule for anything"; see cfi.c. */
+struct mew_cfi_row {
+	uint8_t cfa;        /* enum mew_rule_kind */
+	uint8_t bp, bx;     /* enum mew_rule_save */
+	uint8_t ra;         /* private */
+	uint8_t reg;        /* DWARF number, for MEW_RULE_LEAF */
+	int64_t cfa_offset; /* as in a packed rule, but without the register */
+	int64_t bp_offset, bx_offset; /* bytes */
+};
+
+#define MEW_CFI_REMEMBER 8 /* compilers nest one deep */
+
+/* One run. The caller fills the first group and zeroes the rest. */
+struct mew_cfi {
+	struct mew_reader program;
+	struct mew_cfi_row row;            /* where to start; afterwards the last row */
+	const struct mew_cfi_row *initial; /* what a restore goes back to; NULL inside a CIE */
+	uint64_t code_align;
+	int64_t data_align;
+	uint8_t encoding;  /* of DW_CFA_set_loc */
+	uintptr_t pc, end; /* code that the program speaks of */
+	/* called for each row whose code begins before `end`; NULL inside a CIE */
+	void (*emit)(void *to, uintptr_t pc, uint64_t rule);
+	void *to;
+
+	struct mew_cfi_row remembered[MEW_CFI_REMEMBER];
+	unsigned depth;
+};
+
+/*
+ * Run to the end of the program and emit its rows; the code behind an instruction that is not understood gets
+ * MEW_RULE_UNSUPPORTED.
+ *
+ * Returns  false when the program is malformed or unknown
+ */
+bool mew_cfi_run(struct mew_cfi *c);
+
+static inline enum mew_rule_kind mew_rule_kind(uint64_t rule)
+{
+	return (enum mew_rule_kind)(rule & 15);
+}
+static inline enum mew_rule_save mew_rule_bp(uint64_t rule)
+{
+	return (enum mew_rule_save)(rule >> 4 & 3);
+}
+static inline enum mew_rule_save mew_rule_bx(uint64_t rule)
+{
+	return (enum mew_rule_save)(rule >> 6 & 3);
+}
+static inline intptr_t mew_rule_cfa_offset(uint64_t rule)
+{
+	return (int32_t)(uint32_t)rule >> 8;
+}
+static inline intptr_t mew_rule_short_offset(uint64_t rule)
+{
+	return (int16_t)(uint16_t)(rule >> 8);
+}
+static inline unsigned mew_rule_register(uint64_t rule)
+{
+	return (unsigned)(rule >> 24 & 15);
+}
+static inline intptr_t mew_rule_load_add(uint64_t rule)
+{
+	return (int8_t)(uint8_t)(rule >> 24);
+}
+static inline intptr_t mew_rule_bp_offset(uint64_t rule)
+{
+	return (intptr_t)(int16_t)(uint16_t)(rule >> 32) * 8;
+}
+static inline intptr_t mew_rule_bx_offset(uint64_t rule)
+{
+	return (intptr_t)(int16_t)(uint16_t)(rule >> 48) * 8;
+}
+
+#endif

@@ -1,0 +1,484 @@
+/*
+ * ehframe.c - lists the functions of an .eh_frame, runs their frame programs and seals the rows into a table.
+ * Layer L1. Outside windows; runs inside dlopen wrappers, so memory comes from the kernel, never from malloc.
+ */
+#include "config.h"
+
+#include "ehframe.h"
+
+#include <string.h>
+
+#include "os.h"
+
+#include "hotpath.h"
+
+#define MAX_RULES 32767u
+#define HASH_SLOTS 65536u /* a power of two, at least twice MAX_RULES */
+#define PAGE_BYTES 4096u
+
+struct function {
+	uintptr_t pc;
+	size_t entry; /* offset of its FDE in the frames */
+};
+
+struct cie {
+	bool usable, signal, augmented;
+	size_t entry;
+	uint64_t code_align;
+	int64_t data_align;
+	uint8_t encoding;
+	struct mew_cfi_row initial;
+};
+
+struct fde {
+	uintptr_t lo, hi;
+	struct mew_reader program;
+};
+
+struct rows {
+	uint32_t *offset;
+	uint16_t *rule;
+	size_t n, size;
+};
+
+struct builder {
+	const struct mew_ehframe *in;
+	struct function *functions;
+	size_t nfunctions, room;
+	struct cie cie; /* the last one read: neighbours share it */
+	struct rows rows;
+	uint64_t *rules;
+	uint16_t *slots; /* hash to index + 1 */
+	uint32_t nrules, compiled, unsupported;
+	bool no_memory;
+};
+
+/* --- entries of .eh_frame ------------------------------------------------------------------------------------------- */
+
+/*
+ * An entry is a 32-bit length, a 32-bit id and that much content. The id is 0 for a CIE, and for an FDE the distance
+ * back from the id to its CIE. Length 0 ends the list; 0xffffffff would begin a 64-bit entry, which nobody writes.
+ */
+static bool open_entry(const struct builder *b, size_t at, struct mew_reader *entry, uint32_t *id)
+{
+	uint64_t length;
+
+	*entry = mew_reader_of(&b->in->frames, at);
+	length = mew_read_bytes(entry, 4);
+	if (length < 4 || length == UINT32_MAX || length > (uint64_t)(entry->end - entry->at))
+		return false;
+	entry->end = entry->at + length;
+	*id = (uint32_t)mew_read_bytes(entry, 4);
+	return !entry->bad;
+}
+
+/* The letters behind 'z', each with its data; false for one that is not known. */
+static bool read_augmentation(struct cie *cie, const char *letters, struct mew_reader *data)
+{
+	for (; *letters != '\0'; letters++) {
+		switch (*letters) {
+		case 'R': cie->encoding = (uint8_t)mew_read_bytes(data, 1); break;
+		case 'L': mew_read_skip(data, 1); break;
+		case 'S': cie->signal = true; break;
+		case 'P': {
+			uint8_t encoding = (uint8_t)mew_read_bytes(data, 1);
+
+			(void)mew_read_pointer(data, encoding & 0x0f, 0); /* passed over, not followed */
+			break;
+		}
+		default: return false;
+		}
+	}
+	return !data->bad;
+}
+
+static bool read_cie_head(struct cie *cie, struct mew_reader *r)
+{
+	uint64_t version = mew_read_bytes(r, 1), size, ra;
+	const char *letters = (const char *)r->at;
+	const uint8_t *end = memchr(r->at, 0, (size_t)(r->end - r->at));
+	struct mew_reader data;
+
+	if (end == NULL || (version != 1 && version != 3 && version != 4))
+		return false;
+	mew_read_skip(r, (uint64_t)(end + 1 - r->at));
+	if (version == 4 && mew_read_bytes(r, 2) != 8) /* address size 8, segment size 0 */
+		return false;
+	cie->code_align = mew_read_uleb(r);
+	cie->data_align = mew_read_sleb(r);
+	ra = version == 1 ? mew_read_bytes(r, 1) : mew_read_uleb(r);
+	cie->augmented = letters[0] == 'z';
+	if (ra != 16 || r->bad || (!cie->augmented && letters[0] != '\0'))
+		return false;
+	if (!cie->augmented)
+		return true;
+	size = mew_read_uleb(r);
+	data = *r;
+	mew_read_skip(r, size);
+	data.end = r->at;
+	return !r->bad && read_augmentation(cie, letters + 1, &data);
+}
+
+static const struct cie *find_cie(struct builder *b, size_t at)
+{
+	struct mew_reader entry;
+	struct mew_cfi run;
+	uint32_t id;
+
+	if (b->cie.entry == at && b->cie.usable)
+		return &b->cie;
+	b->cie = (struct cie){ .entry = at };
+	if (!open_entry(b, at, &entry, &id) || id != 0 || !read_cie_head(&b->cie, &entry))
+		return NULL;
+	run = (struct mew_cfi){ .program = entry, .code_align = b->cie.code_align, .data_align = b->cie.data_align };
+	b->cie.usable = mew_cfi_run(&run);
+	b->cie.initial = run.row;
+	return b->cie.usable ? &b->cie : NULL;
+}
+
+/* Read one FDE up to its program; NULL when it is not one or not usable. */
+static const struct cie *read_fde(struct builder *b, size_t at, struct fde *out)
+{
+	const struct cie *cie;
+	uintptr_t length;
+	uint32_t id;
+	size_t place;
+
+	if (!open_entry(b, at, &out->program, &id))
+		return NULL;
+	place = at + 4;
+	if (id == 0 || id > place)
+		return NULL;
+	cie = find_cie(b, place - id);
+	if (cie == NULL)
+		return NULL;
+	out->lo = mew_read_pointer(&out->program, cie->encoding, b->in->header.address);
+	length = mew_read_pointer(&out->program, cie->encoding & 0x0f, 0);
+	if (cie->augmented)
+		mew_read_skip(&out->program, mew_read_uleb(&out->program));
+	if (out->program.bad || out->lo == 0 || __builtin_add_overflow(out->lo, length, &out->hi))
+		return NULL;
+	return cie;
+}
+
+/* --- listing functions ---------------------------------------------------------------------------------------------- */
+
+static bool reserve_functions(struct builder *b, size_t n)
+{
+	size_t bytes;
+
+	if (!mew_mul_size(n, sizeof *b->functions, &bytes))
+		return false;
+	b->functions = mew_os_map(bytes);
+	b->room = n;
+	return b->functions != NULL;
+}
+
+static void release_functions(struct builder *b)
+{
+	mew_os_unmap(b->functions, b->room * sizeof *b->functions);
+	b->functions = NULL;
+	b->nfunctions = 0;
+}
+
+static void add_function(struct builder *b, uintptr_t pc, size_t entry)
+{
+	if (pc >= b->in->lo && pc < b->in->hi && b->nfunctions < b->room)
+		b->functions[b->nfunctions++] = (struct function){ pc, entry };
+}
+
+struct header {
+	uintptr_t frames;        /* address of .eh_frame */
+	size_t count;            /* pairs in the search table; 0 when it has another form */
+	struct mew_reader pairs;
+};
+
+/* Version 1, three encodings, the address of .eh_frame, a count, and (function, FDE) pairs relative to the header. */
+static bool read_header(const struct mew_span *span, struct header *out)
+{
+	struct mew_reader r = mew_reader_of(span, 0);
+	uint64_t version = mew_read_bytes(&r, 1);
+	uint8_t frames_form = (uint8_t)mew_read_bytes(&r, 1);
+	uint8_t count_form = (uint8_t)mew_read_bytes(&r, 1);
+	uint8_t pair_form = (uint8_t)mew_read_bytes(&r, 1);
+
+	out->frames = mew_read_pointer(&r, frames_form, span->address);
+	if (r.bad || version != 1 || out->frames == 0)
+		return false;
+	out->count = mew_read_pointer(&r, count_form, span->address);
+	out->pairs = r;
+	if (r.bad || pair_form != 0x3b || out->count > (size_t)(r.end - r.at) / 8)
+		out->count = 0;
+	return true;
+}
+
+uintptr_t mew_ehframe_address(const struct mew_span *header)
+{
+	struct header h;
+
+	return read_header(header, &h) ? h.frames : 0;
+}
+
+static bool list_by_header(struct builder *b)
+{
+	const struct mew_span *span = &b->in->header;
+	struct header h;
+
+	if (!read_header(span, &h) || h.count == 0)
+		return true;
+	if (!reserve_functions(b, h.count))
+		return false;
+	for (size_t i = 0; i < h.count; i++) {
+		uintptr_t pc = mew_read_pointer(&h.pairs, 0x3b, span->address);
+		uintptr_t entry = mew_read_pointer(&h.pairs, 0x3b, span->address);
+
+		add_function(b, pc, entry - b->in->frames.address); /* an entry outside fails when it is read */
+	}
+	return true;
+}
+
+/* Walk the entries: count them, or add them. */
+static size_t walk_entries(struct builder *b, bool add)
+{
+	const struct mew_span *frames = &b->in->frames;
+	struct mew_reader entry;
+	size_t at = 0, n = 0;
+	uint32_t id;
+
+	for (; open_entry(b, at, &entry, &id); at = (size_t)(entry.end - frames->bytes)) {
+		struct fde fde;
+
+		if (id == 0)
+			continue;
+		n++;
+		if (add && read_fde(b, at, &fde) != NULL)
+			add_function(b, fde.lo, at);
+	}
+	return n;
+}
+
+static bool list_by_walk(struct builder *b)
+{
+	size_t n = walk_entries(b, false);
+
+	if (n == 0)
+		return true;
+	if (!reserve_functions(b, n))
+		return false;
+	(void)walk_entries(b, true);
+	return true;
+}
+
+static void sift_down(struct function *f, size_t root, size_t n)
+{
+	for (size_t child; (child = 2 * root + 1) < n; root = child) {
+		struct function swap = f[root];
+
+		if (child + 1 < n && f[child].pc < f[child + 1].pc)
+			child++;
+		if (f[child].pc <= swap.pc)
+			return;
+		f[root] = f[child];
+		f[child] = swap;
+	}
+}
+
+/* Heap sort in place; linkers sort the search table, so this is for the walk. */
+static void sort_functions(struct function *f, size_t n)
+{
+	size_t sorted = 1;
+
+	while (sorted < n && f[sorted - 1].pc <= f[sorted].pc)
+		sorted++;
+	if (sorted >= n)
+		return;
+	for (size_t root = n / 2; root-- > 0;)
+		sift_down(f, root, n);
+	for (size_t last = n - 1; last > 0; last--) {
+		struct function swap = f[0];
+
+		f[0] = f[last];
+		f[last] = swap;
+		sift_down(f, 0, last);
+	}
+}
+
+/* --- rows and rules ------------------------------------------------------------------------------------------------- */
+
+static uint16_t intern_rule(struct builder *b, uint64_t rule)
+{
+	uint32_t slot = (uint32_t)(rule * 0x9e3779b97f4a7c15u >> 48);
+
+	for (; b->slots[slot] != 0; slot = (slot + 1) & (HASH_SLOTS - 1)) {
+		if (b->rules[b->slots[slot] - 1] == rule)
+			return (uint16_t)(b->slots[slot] - 1);
+	}
+	if (b->nrules == MAX_RULES)
+		return MEW_RULE_UNSUPPORTED; /* its own index, see begin() */
+	b->rules[b->nrules++] = rule;
+	b->slots[slot] = (uint16_t)b->nrules;
+	return (uint16_t)(b->nrules - 1);
+}
+
+static bool grow_rows(struct rows *rows, size_t size)
+{
+	uint32_t *offset = mew_os_map(size * sizeof *offset);
+	uint16_t *rule = mew_os_map(size * sizeof *rule);
+
+	if (offset == NULL || rule == NULL) {
+		mew_os_unmap(offset, size * sizeof *offset);
+		mew_os_unmap(rule, size * sizeof *rule);
+		return false;
+	}
+	if (rows->n > 0) {
+		memcpy(offset, rows->offset, rows->n * sizeof *offset);
+		memcpy(rule, rows->rule, rows->n * sizeof *rule);
+	}
+	mew_os_unmap(rows->offset, rows->size * sizeof *offset);
+	mew_os_unmap(rows->rule, rows->size * sizeof *rule);
+	*rows = (struct rows){ offset, rule, rows->n, size };
+	return true;
+}
+
+/* Rows stay in ascending order whatever comes: the last word for an address counts, a step back is left out. */
+static void add_row(void *to, uintptr_t pc, uint64_t packed)
+{
+	struct builder *b = to;
+	struct rows *rows = &b->rows;
+	uint32_t offset = (uint32_t)(pc - b->in->lo);
+	uint16_t rule = intern_rule(b, packed);
+
+	if (rows->n > 0 && rows->offset[rows->n - 1] >= offset) {
+		if (rows->offset[rows->n - 1] == offset)
+			rows->rule[rows->n - 1] = rule;
+		return;
+	}
+	if (rows->n > 0 && rows->rule[rows->n - 1] == rule)
+		return;
+	if (rows->n == rows->size && !grow_rows(rows, rows->size * 2)) {
+		b->no_memory = true;
+		return;
+	}
+	rows->offset[rows->n] = offset;
+	rows->rule[rows->n++] = rule;
+}
+
+static void compile_function(struct builder *b, size_t i)
+{
+	const struct cie *cie;
+	struct mew_cfi run;
+	struct fde fde;
+
+	cie = read_fde(b, b->functions[i].entry, &fde);
+	if (cie == NULL || fde.lo != b->functions[i].pc)
+		return;
+	if (fde.hi > b->in->hi)
+		fde.hi = b->in->hi;
+	if (i + 1 < b->nfunctions && fde.hi > b->functions[i + 1].pc)
+		fde.hi = b->functions[i + 1].pc;
+	if (fde.lo >= fde.hi)
+		return;
+	b->compiled++;
+	if (cie->signal) {
+		add_row(b, fde.lo, MEW_RULE_SIGNAL);
+	} else {
+		run = (struct mew_cfi){ .program = fde.program, .row = cie->initial, .initial = &cie->initial,
+					.code_align = cie->code_align, .data_align = cie->data_align,
+					.encoding = cie->encoding, .pc = fde.lo, .end = fde.hi,
+					.emit = add_row, .to = b };
+		(void)mew_cfi_run(&run); /* what it does not know became a row that says so */
+	}
+	add_row(b, fde.hi, MEW_RULE_NONE);
+}
+
+/* --- the table ------------------------------------------------------------------------------------------------------ */
+
+static bool begin(struct builder *b)
+{
+	b->rules = mew_os_map(MAX_RULES * sizeof *b->rules);
+	b->slots = mew_os_map(HASH_SLOTS * sizeof *b->slots);
+	if (b->rules == NULL || b->slots == NULL)
+		return false;
+	(void)intern_rule(b, MEW_RULE_NONE);
+	(void)intern_rule(b, MEW_RULE_UNSUPPORTED); /* index 1 */
+	if (b->in->header.size > 0 && !list_by_header(b))
+		return false;
+	if (b->nfunctions == 0) {
+		release_functions(b);
+		if (!list_by_walk(b))
+			return false;
+	}
+	sort_functions(b->functions, b->nfunctions);
+	return grow_rows(&b->rows, b->nfunctions * 10 + 16);
+}
+
+static void end(struct builder *b)
+{
+	release_functions(b);
+	mew_os_unmap(b->rows.offset, b->rows.size * sizeof *b->rows.offset);
+	mew_os_unmap(b->rows.rule, b->rows.size * sizeof *b->rows.rule);
+	mew_os_unmap(b->rules, MAX_RULES * sizeof *b->rules);
+	mew_os_unmap(b->slots, HASH_SLOTS * sizeof *b->slots);
+}
+
+static void index_pages(const struct builder *b, uint32_t *page, uint32_t npages)
+{
+	uint32_t row = 0, nrows = (uint32_t)b->rows.n;
+
+	for (uint32_t p = 0; p < npages; p++) {
+		while (row + 1 < nrows && b->rows.offset[row + 1] <= (uint64_t)p * PAGE_BYTES)
+			row++;
+		page[p] = row;
+	}
+	page[npages] = nrows - 1;
+}
+
+/* One piece of memory: the struct, rules (8 bytes), pages and offsets (4), rule numbers (2). */
+static const struct mew_unwind_table *seal(const struct builder *b, struct mew_arena *arena)
+{
+	uint32_t npages = (uint32_t)((b->in->hi - b->in->lo - 1) / PAGE_BYTES) + 1;
+	size_t nrows = b->rows.n, bytes = sizeof(struct mew_unwind_table) + b->nrules * sizeof(uint64_t) +
+					  (npages + (size_t)1 + nrows) * sizeof(uint32_t) + nrows * sizeof(uint16_t);
+	struct mew_unwind_table *t = mew_arena_alloc(arena, bytes);
+	uint64_t *rules;
+	uint32_t *page, *offset;
+	uint16_t *rule;
+
+	if (t == NULL)
+		return NULL;
+	rules = (uint64_t *)(t + 1);
+	page = (uint32_t *)(rules + b->nrules);
+	offset = page + npages + 1;
+	rule = (uint16_t *)(offset + nrows);
+	memcpy(rules, b->rules, b->nrules * sizeof *rules);
+	memcpy(offset, b->rows.offset, nrows * sizeof *offset);
+	memcpy(rule, b->rows.rule, nrows * sizeof *rule);
+	index_pages(b, page, npages);
+	*t = (struct mew_unwind_table){ .base = b->in->lo, .nrows = (uint32_t)nrows, .npages = npages,
+					.nrules = b->nrules, .offset = offset, .rule = rule, .page = page,
+					.rules = rules, .fdes = b->compiled, .bytes = bytes };
+	for (size_t i = 0; i < nrows; i++)
+		t->unsupported_rows += rule[i] == MEW_RULE_UNSUPPORTED;
+	return t;
+}
+
+int mew_ehframe_compile(const struct mew_ehframe *in, struct mew_arena *arena, const struct mew_unwind_table **out)
+{
+	struct builder b = { .in = in, .cie = { .entry = SIZE_MAX } };
+	bool complete;
+
+	*out = NULL;
+	if (in->lo >= in->hi || in->hi - in->lo > UINT32_MAX)
+		return 0;
+	complete = begin(&b);
+	for (size_t i = 0; complete && i < b.nfunctions; i++) {
+		compile_function(&b, i);
+		complete = !b.no_memory;
+	}
+	if (complete && b.rows.n > 0) {
+		*out = seal(&b, arena);
+		complete = *out != NULL;
+	}
+	end(&b);
+	return complete ? 0 : -1;
+}

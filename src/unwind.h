@@ -1,0 +1,73 @@
+/*
+ * unwind.h - walk the calling thread's stack by the compiled tables of the module snapshot.
+ * Layer L1. Any thread, signal, malloc: no locks, no heap, no system calls, bounded loops, every load checked against the stack.
+ */
+#ifndef MEW_UNWIND_H
+#define MEW_UNWIND_H
+
+#include "base.h"
+
+enum mew_unwind_stop {
+	MEW_STOP_END,       /* the outermost frame, or the entry frame that was asked for */
+	MEW_STOP_FULL,      /* the buffer is full */
+	MEW_STOP_NO_RULE,   /* no unwind row and no frame pointer that can be trusted */
+	MEW_STOP_BAD_STACK, /* a load outside the stack, or a frame that does not move up */
+	MEW_STOP_UNSUPPORTED, /* a row this unwinder does not know */
+	MEW_STOPS
+};
+
+struct mew_unwind_regs { /* x86-64: what the rules use from frame to frame */
+	uintptr_t ip, sp, bp, bx;
+	const void *context; /* borrowed: the ucontext with the leaf's other registers; NULL inside an ordinary call */
+};
+
+struct mew_unwind_cache_entry {
+	uintptr_t pc;
+	uint64_t rule;
+};
+#define MEW_UNWIND_CACHE 1024
+
+/* Per thread; zero it, then mew_unwind_thread_init(). 16 KiB: lives in mapped memory, not in TLS. */
+struct mew_unwind_thread {
+	uintptr_t stack_lo, stack_hi;
+	uint64_t generation; /* of the snapshot the cache belongs to */
+	struct mew_unwind_cache_entry cache[MEW_UNWIND_CACHE];
+};
+
+/* Learn the calling thread's stack bounds. Returns 0 or -1. Context: the thread itself, outside windows; may allocate. */
+int mew_unwind_thread_init(struct mew_unwind_thread *t);
+
+/*
+ * Walk from registers.
+ *
+ * regs      where to start: regs->ip is the leaf (exact); frames above are return addresses
+ * entry     stop after the frame whose return address lies in [entry_lo, entry_hi); 0, 0: walk to the end
+ * pcs       returned; at most max addresses, leaf first, the entry frame itself left out
+ * Returns   number of addresses, at least 1; *stop says how it ended
+ */
+size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+		       uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop);
+
+/*
+ * The caller's own registers, as seen in the function that calls this inline. Stored straight to memory: an output
+ * register could be one of those that are read after it.
+ */
+static inline __attribute__((always_inline)) void mew_unwind_here(struct mew_unwind_regs *r)
+{
+#ifdef __x86_64__
+	__asm__ volatile("lea 0(%%rip), %%rax\n\tmov %%rax, %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2\n\t"
+			 "mov %%rbx, %3"
+			 : "=m"(r->ip), "=m"(r->sp), "=m"(r->bp), "=m"(r->bx)
+			 :
+			 : "rax");
+	r->context = NULL;
+#else
+	*r = (struct mew_unwind_regs){ .ip = (uintptr_t)__builtin_return_address(0),
+				       .bp = (uintptr_t)__builtin_frame_address(0) };
+#endif
+}
+
+/* From the third argument of a signal handler; r points to it and is good until the handler returns. */
+void mew_unwind_from_ucontext(struct mew_unwind_regs *r, const void *ucontext);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * unwind_none.c - the walk on machines whose unwind rules are not known here: the leaf, and why there is no more.
+ * Layer L1. Any thread, signal, malloc.
+ */
+#include "config.h"
+
+#include "unwind.h"
+
+#include <ucontext.h>
+
+#include "hotpath.h"
+
+size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+		       uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop)
+{
+	(void)t;
+	(void)entry_lo;
+	(void)entry_hi;
+	*stop = max == 0 ? MEW_STOP_FULL : MEW_STOP_UNSUPPORTED;
+	if (max == 0)
+		return 0;
+	pcs[0] = regs->ip;
+	return 1;
+}
+
+void mew_unwind_from_ucontext(struct mew_unwind_regs *r, const void *ucontext)
+{
+	*r = (struct mew_unwind_regs){ .context = ucontext };
+#if defined(__aarch64__)
+	const ucontext_t *context = ucontext;
+
+	r->ip = (uintptr_t)context->uc_mcontext.pc;
+	r->sp = (uintptr_t)context->uc_mcontext.sp;
+	r->bp = (uintptr_t)context->uc_mcontext.regs[29];
+#endif
+}

@@ -1,0 +1,341 @@
+/*
+ * unwind_x86_64.c - leaves one frame after the other by packed rules (cfi.h), with a cache of them per thread.
+ * Layer L1. Any thread, signal, malloc: no locks, no heap, no system calls; stack memory is read within bounds only.
+ */
+#include "config.h"
+
+#include "unwind.h"
+
+#include <stdatomic.h>
+#include <ucontext.h>
+
+#include "ehframe.h"
+#include "modules.h"
+
+#include "hotpath.h"
+
+#define RED_ZONE 128    /* bytes below rsp that a leaf function may use */
+#define BEING_WRITTEN 1 /* key of a cache entry; no code lies at that address */
+
+/* It reads other functions' frames, also the gaps that a sanitizer guards. */
+#define READS_STACKS __attribute__((no_sanitize("address", "thread")))
+
+enum { STEPPED = -1 }; /* beside enum mew_unwind_stop */
+
+struct frame {
+	uintptr_t ip, sp, bp, bx;
+	const ucontext_t *context; /* all registers, at a leaf that was interrupted */
+	uintptr_t lo, hi;          /* where loads may go */
+	bool bp_lost, bx_lost;
+	bool leaf; /* ip is exact, not a return address */
+};
+
+/* --- rules ---------------------------------------------------------------------------------------------------------- */
+
+static uint64_t find_rule(const struct mew_modules *modules, uintptr_t pc)
+{
+	const struct mew_module_map *map = mew_modules_find(modules, pc);
+
+	return map != NULL && map->table != NULL ? mew_unwind_table_rule(map->table, pc) : (uint64_t)MEW_RULE_NONE;
+}
+
+/*
+ * A nested signal may walk between any two instructions of ours, with the same cache. An entry being written carries a
+ * key that no code has, and whoever meets that key leaves the entry alone: were it filled in between, our key would end
+ * up beside the other's rule. A reader looks at the key before and after. A rule from a snapshot that a nested walk has
+ * meanwhile replaced is taken out again.
+ */
+static void remember(const struct mew_unwind_thread *t, struct mew_unwind_cache_entry *e, uint64_t generation,
+		     uintptr_t pc, uint64_t rule)
+{
+	volatile struct mew_unwind_cache_entry *entry = e;
+
+	if (entry->pc == BEING_WRITTEN)
+		return;
+	entry->pc = BEING_WRITTEN;
+	entry->rule = rule;
+	entry->pc = pc;
+	if (*(const volatile uint64_t *)&t->generation != generation)
+		entry->pc = 0;
+}
+
+static inline uint64_t rule_at(struct mew_unwind_thread *t, const struct mew_modules *modules, uintptr_t pc)
+{
+	struct mew_unwind_cache_entry *e = &t->cache[(pc ^ pc >> 10) & (MEW_UNWIND_CACHE - 1)];
+	const volatile struct mew_unwind_cache_entry *entry = e;
+	uint64_t rule;
+
+	if (MEW_LIKELY(entry->pc == pc)) {
+		rule = entry->rule;
+		if (MEW_LIKELY(entry->pc == pc))
+			return rule;
+	}
+	rule = find_rule(modules, pc);
+	remember(t, e, modules->generation, pc, rule);
+	return rule;
+}
+
+static void forget_old(struct mew_unwind_thread *t, uint64_t generation)
+{
+	volatile struct mew_unwind_cache_entry *entry = t->cache;
+
+	if (MEW_LIKELY(t->generation == generation))
+		return;
+	for (size_t i = 0; i < MEW_UNWIND_CACHE; i++) {
+		if (entry[i].pc != BEING_WRITTEN) {
+			entry[i].pc = 0;
+			entry[i].rule = MEW_RULE_NONE; /* that is the rule of address 0 */
+		}
+	}
+	t->generation = generation;
+}
+
+/* --- steps ---------------------------------------------------------------------------------------------------------- */
+
+READS_STACKS static inline bool load(const struct frame *f, uintptr_t at, uintptr_t *value)
+{
+	if (MEW_UNLIKELY(at < f->lo || at > f->hi - sizeof *value || (at & 7) != 0))
+		return false;
+	*value = *(const volatile uintptr_t *)at;
+	return true;
+}
+
+/* Aim at another stack pointer: loads may go from its red zone to the end of the stack. False when it is elsewhere. */
+static bool set_bounds(struct frame *f, const struct mew_unwind_thread *t)
+{
+	f->lo = f->sp - t->stack_lo > RED_ZONE ? f->sp - RED_ZONE : t->stack_lo;
+	f->hi = t->stack_hi;
+	return f->sp >= t->stack_lo && f->sp < t->stack_hi && t->stack_hi - t->stack_lo >= sizeof(uintptr_t);
+}
+
+READS_STACKS static uintptr_t leaf_register(const ucontext_t *context, unsigned number)
+{
+	static const uint8_t place[16] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+					   REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15 };
+
+	return (uintptr_t)context->uc_mcontext.gregs[place[number]];
+}
+
+/* The CFA by a rule that is not "register plus offset": STEPPED with *cfa, or why there is none. */
+static int unusual_cfa(const struct frame *f, uint64_t rule, uintptr_t *cfa)
+{
+	uintptr_t offset = (uintptr_t)mew_rule_short_offset(rule);
+	bool loaded;
+
+	switch (mew_rule_kind(rule)) {
+	case MEW_RULE_PLT:
+		*cfa = f->sp + 8 + ((f->ip & 15) >= (uintptr_t)mew_rule_cfa_offset(rule) ? 8 : 0);
+		return STEPPED;
+	case MEW_RULE_LEAF:
+		if (!f->leaf || f->context == NULL)
+			return MEW_STOP_UNSUPPORTED;
+		*cfa = leaf_register(f->context, mew_rule_register(rule)) + offset;
+		return STEPPED;
+	case MEW_RULE_BP_LOAD:
+		if (f->bp_lost)
+			return MEW_STOP_UNSUPPORTED;
+		loaded = load(f, f->bp + offset, cfa);
+		break;
+	case MEW_RULE_SP_LOAD:
+		loaded = load(f, f->sp + offset, cfa);
+		break;
+	case MEW_RULE_END: return MEW_STOP_END;
+	default: return MEW_STOP_UNSUPPORTED;
+	}
+	*cfa += (uintptr_t)mew_rule_load_add(rule);
+	return loaded ? STEPPED : MEW_STOP_BAD_STACK;
+}
+
+static inline int canonical_address(const struct frame *f, uint64_t rule, uintptr_t *cfa)
+{
+	uintptr_t offset = (uintptr_t)mew_rule_cfa_offset(rule);
+
+	switch (mew_rule_kind(rule)) {
+	case MEW_RULE_SP: *cfa = f->sp + offset; return STEPPED;
+	case MEW_RULE_BP: *cfa = f->bp + offset; return f->bp_lost ? MEW_STOP_UNSUPPORTED : STEPPED;
+	case MEW_RULE_BX: *cfa = f->bx + offset; return f->bx_lost ? MEW_STOP_UNSUPPORTED : STEPPED;
+	default: return unusual_cfa(f, rule, cfa);
+	}
+}
+
+/*
+ * What the caller had in rbp or rbx: value is the register's own on entry and the caller's on return.
+ *
+ * A slot named relative to rbp lies in this frame. Compilers leave that rule in force behind the pop of rbp at the end
+ * of a realigned function; then rbp, and rbx that is popped before it, are the caller's already.
+ */
+static inline void restore(const struct frame *f, enum mew_rule_save how, uintptr_t slot, uintptr_t cfa,
+			   uintptr_t *value, bool *lost)
+{
+	uintptr_t at = (how == MEW_SAVE_BP ? f->bp : cfa) + slot;
+
+	switch (how) {
+	case MEW_SAVE_SAME: return;
+	case MEW_SAVE_CFA: *lost = !load(f, at, value); return;
+	case MEW_SAVE_BP:
+		if (f->bp_lost || (at >= f->sp && at < cfa))
+			*lost = f->bp_lost || !load(f, at, value);
+		return;
+	default: *lost = true;
+	}
+}
+
+static inline int step_by_rule(struct frame *f, uint64_t rule)
+{
+	uintptr_t cfa = 0, ip, bp = f->bp;
+	bool bp_lost = f->bp_lost;
+	int stop = canonical_address(f, rule, &cfa);
+
+	if (MEW_UNLIKELY(stop != STEPPED))
+		return stop;
+	if (MEW_UNLIKELY(cfa <= f->sp || !load(f, cfa - 8, &ip)))
+		return MEW_STOP_BAD_STACK;
+	if ((rule & 0xf0) != 0) {
+		restore(f, mew_rule_bp(rule), (uintptr_t)mew_rule_bp_offset(rule), cfa, &bp, &bp_lost);
+		restore(f, mew_rule_bx(rule), (uintptr_t)mew_rule_bx_offset(rule), cfa, &f->bx, &f->bx_lost);
+		f->bp = bp;
+		f->bp_lost = bp_lost;
+	}
+	f->ip = ip;
+	f->sp = cfa;
+	f->leaf = false;
+	return STEPPED;
+}
+
+/* The kernel put a ucontext at rsp, and the registers of the interrupted code into it. */
+READS_STACKS static int step_out_of_signal(struct frame *f, const struct mew_unwind_thread *t)
+{
+	struct mew_unwind_regs r;
+
+	if (f->hi - f->sp < sizeof(ucontext_t) || (f->sp & 7) != 0)
+		return MEW_STOP_BAD_STACK;
+	mew_unwind_from_ucontext(&r, (const void *)f->sp);
+	*f = (struct frame){ .ip = r.ip, .sp = r.sp, .bp = r.bp, .bx = r.bx, .context = r.context, .leaf = true };
+	return set_bounds(f, t) ? STEPPED : MEW_STOP_BAD_STACK;
+}
+
+/* A return address found without a rule counts when it points into a known file, which no leftover value does by chance. */
+static bool is_code(const struct mew_modules *modules, uintptr_t ip)
+{
+	const struct mew_module_map *map = mew_modules_find(modules, ip - 1);
+
+	return map != NULL && !map->gone;
+}
+
+/* A byte of the code that was interrupted; 0 in another page, which may not be there. */
+READS_STACKS static unsigned code_byte(uintptr_t ip, int at)
+{
+	uintptr_t byte = ip + (uintptr_t)(intptr_t)at;
+
+	return (byte ^ ip) >> 12 == 0 ? *(const volatile uint8_t *)byte : 0;
+}
+
+static bool code_is(uintptr_t ip, int at, unsigned first, unsigned second)
+{
+	return code_byte(ip, at) == first && code_byte(ip, at + 1) == second;
+}
+
+/*
+ * Linkage stubs that a linker wrote without unwind rules (lld writes none, GNU ld none for static programs): how many
+ * words lie between rsp and the CFA; 0 when the code is no stub. Forms, each perhaps behind endbr64 and bnd:
+ *
+ *	entry    jmp *m (ff 25); push n (68 and 4 bytes); jmp head (e9)
+ *	head     push *m (ff 35 and 4 bytes); jmp *m
+ */
+static uintptr_t stub_words(uintptr_t ip)
+{
+	int at = code_is(ip, 0, 0xf3, 0x0f) && code_is(ip, 2, 0x1e, 0xfa) ? 4 : 0;
+	int behind;
+
+	at += code_byte(ip, at) == 0xf2;
+	behind = at == 1 ? 1 : 0;
+	if (code_is(ip, at, 0xff, 0x25))
+		return code_is(ip, at - behind - 6, 0xff, 0x35) ? 3 : 1;
+	if (code_is(ip, at, 0xff, 0x35))
+		return code_is(ip, at + 6, 0xff, 0x25) || code_is(ip, at + 7, 0xff, 0x25) ? 2 : 0;
+	if (code_byte(ip, at) == 0x68)
+		return code_byte(ip, at + 5) == 0xe9 || code_is(ip, at + 5, 0xf2, 0xe9) ? 1 : 0;
+	return code_byte(ip, at) == 0xe9 && code_byte(ip, at - behind - 5) == 0x68 ? 2 : 0;
+}
+
+static bool step_out_of_stub(struct frame *f, const struct mew_modules *modules)
+{
+	uintptr_t words = is_code(modules, f->ip + 1) ? stub_words(f->ip) : 0, ip;
+
+	if (words == 0 || !load(f, f->sp + (words - 1) * 8, &ip) || !is_code(modules, ip))
+		return false;
+	f->sp += words * 8;
+	f->ip = ip;
+	f->leaf = false;
+	return true;
+}
+
+static int step_by_frame_pointer(struct frame *f, const struct mew_modules *modules)
+{
+	uintptr_t ip, bp;
+
+	if (f->bp_lost || f->bp < f->sp || !load(f, f->bp, &bp) || !load(f, f->bp + 8, &ip) || !is_code(modules, ip))
+		return MEW_STOP_NO_RULE;
+	f->sp = f->bp + 16;
+	f->ip = ip;
+	f->bp = bp;
+	f->bx_lost = true;
+	f->leaf = false;
+	return STEPPED;
+}
+
+static inline int step(struct frame *f, struct mew_unwind_thread *t, const struct mew_modules *modules)
+{
+	uint64_t rule = rule_at(t, modules, f->leaf ? f->ip : f->ip - 1);
+
+	if (MEW_LIKELY(mew_rule_kind(rule) > MEW_RULE_SIGNAL))
+		return step_by_rule(f, rule);
+	switch (mew_rule_kind(rule)) {
+	case MEW_RULE_NONE:
+		if (f->leaf && step_out_of_stub(f, modules))
+			return STEPPED;
+		return step_by_frame_pointer(f, modules);
+	case MEW_RULE_END: return MEW_STOP_END;
+	case MEW_RULE_SIGNAL: return step_out_of_signal(f, t);
+	default: return MEW_STOP_UNSUPPORTED;
+	}
+}
+
+size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+		       uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop)
+{
+	const struct mew_modules *modules = mew_modules_current();
+	struct frame f = { .ip = regs->ip, .sp = regs->sp, .bp = regs->bp, .bx = regs->bx, .context = regs->context,
+			   .leaf = true };
+	size_t n = 0;
+	int why;
+
+	*stop = MEW_STOP_FULL;
+	if (max == 0)
+		return 0;
+	pcs[n++] = f.ip;
+	*stop = modules == NULL ? MEW_STOP_NO_RULE : MEW_STOP_BAD_STACK;
+	if (modules == NULL || !set_bounds(&f, t))
+		return n;
+	forget_old(t, modules->generation);
+	for (;; pcs[n++] = f.ip) { /* ends: each turn stops or fills one of max places */
+		why = step(&f, t, modules);
+		if (why == STEPPED && (f.ip == 0 || (f.ip >= entry_lo && f.ip < entry_hi)))
+			why = MEW_STOP_END;
+		if (why == STEPPED && n == max)
+			why = MEW_STOP_FULL;
+		if (why != STEPPED)
+			break;
+	}
+	*stop = (enum mew_unwind_stop)why;
+	return n;
+}
+
+READS_STACKS void mew_unwind_from_ucontext(struct mew_unwind_regs *r, const void *ucontext)
+{
+	const greg_t *g = ((const ucontext_t *)ucontext)->uc_mcontext.gregs;
+
+	*r = (struct mew_unwind_regs){ .ip = (uintptr_t)g[REG_RIP], .sp = (uintptr_t)g[REG_RSP],
+				       .bp = (uintptr_t)g[REG_RBP], .bx = (uintptr_t)g[REG_RBX],
+				       .context = ucontext };
+}
