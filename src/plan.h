@@ -1,0 +1,61 @@
+/*
+ * plan.h - which blocks of which cases run in which order: calibration, warm-up, repetitions, processes, passes.
+ * Layer L4. Knows a driver, not whether it is this process or another.
+ */
+#ifndef MEW_PLAN_H
+#define MEW_PLAN_H
+
+#include "runner.h"
+
+/* Open, run and close as in runner.h. After `renew` the next call reaches a fresh process; NULL when there is none. */
+struct mew_driver {
+	void *data;
+	int (*open)(void *data, uint32_t item, enum mew_pass pass, struct mew_error *err);
+	int (*run)(void *data, const struct mew_request *rq, struct mew_model *out, struct mew_error *err);
+	void (*close)(void *data, uint32_t item, enum mew_pass pass);
+	int (*renew)(void *data, struct mew_error *err);
+};
+
+struct mew_plan_case {
+	uint32_t item;       /* of the driver's catalogue */
+	const char *key, *label, *tags, *program; /* borrowed */
+	unsigned threads;
+	double min_time;     /* of the entry; 0: the option's */
+	uint64_t iterations;
+	unsigned repetitions;
+
+	uint64_t loops;      /* found by calibration */
+	bool dead;           /* failed: no more blocks */
+	bool open;
+};
+
+struct mew_plan_options { /* all set; mew_plan_defaults() */
+	double min_time, max_time, min_warmup_time, precision;
+	uint64_t iterations;
+	unsigned repetitions, processes;
+	bool latency, interleave, dry_run;
+	uint64_t memory_iterations;
+	bool stacks;
+	double interval;
+	uint64_t inner_iterations;
+	bool pause_cpu;
+	/* Called before each block, outside windows; may be NULL. Returns false to stop the run. */
+	bool (*progress)(void *data, const struct mew_plan_case *c, enum mew_pass pass, size_t done, size_t total);
+	void *progress_data;
+};
+void mew_plan_defaults(struct mew_plan_options *o);
+
+/*
+ * Run a pass over all cases; failed cases get a row with the reason and do not stop the others.
+ *
+ * cases    n of them; loops, dead and open are the plan's
+ * model    gets the rows, runs and stacks
+ * Returns  MEW_OK, also when cases failed; MEW_E_BUSY when progress stopped the run; else the driver is unusable
+ */
+int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t n, enum mew_pass pass,
+		 const struct mew_plan_options *o, struct mew_model *model, struct mew_error *err);
+
+/* The driver that runs blocks in this process. */
+struct mew_driver mew_driver_direct(struct mew_runner *r);
+
+#endif

@@ -1,0 +1,381 @@
+/*
+ * runner.c - one block of one case: hooks, backend, threads, body, verdict on how it went.
+ * Layer L4. Runner thread; benchmark threads live only inside mew_runner_run().
+ */
+#include "config.h"
+
+#include "runner.h"
+
+#include "entry_call.h"
+#include "error.h"
+#include "os.h"
+#include "phases.h"
+#include "registry.h"
+#include "sink.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct mew_open_case {
+	struct mew_open_case *next;
+	uint32_t item;
+	enum mew_pass pass;
+	struct mew_phases phases;
+};
+
+void mew_runner_init(struct mew_runner *r, const struct mew_catalogue *catalogue, const struct mew_hook *const *hooks,
+		     size_t nhooks)
+{
+	*r = (struct mew_runner){ .catalogue = catalogue, .hooks = hooks, .nhooks = nhooks };
+}
+
+static struct mew_open_case **find_open(struct mew_runner *r, uint32_t item, enum mew_pass pass)
+{
+	struct mew_open_case **at = &r->open;
+
+	while (*at != NULL && ((*at)->item != item || (*at)->pass != pass))
+		at = &(*at)->next;
+	return at;
+}
+
+int mew_runner_open(struct mew_runner *r, uint32_t item, enum mew_pass pass, struct mew_error *err)
+{
+	struct mew_open_case *open;
+	const struct mew_item *it;
+	int status;
+
+	if (item >= r->catalogue->n)
+		return mew_error_set(err, MEW_E_INVALID, "there is no case number %u", item);
+	it = &r->catalogue->items[item];
+	open = calloc(1, sizeof *open);
+	if (open == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory to open \"%s\"", it->key);
+	open->item = item;
+	open->pass = pass;
+	status = mew_phases_init(&open->phases, r->hooks, r->nhooks, it->key, err);
+	if (status != MEW_OK) {
+		free(open);
+		return status;
+	}
+	open->next = r->open;
+	r->open = open;
+	if (it->entry->setup != NULL)
+		it->entry->setup(it->entry->arg);
+	return MEW_OK;
+}
+
+void mew_runner_close(struct mew_runner *r, uint32_t item, enum mew_pass pass)
+{
+	struct mew_open_case **at = find_open(r, item, pass), *open = *at;
+	const struct mew_entry *e;
+
+	if (open == NULL)
+		return;
+	*at = open->next;
+	mew_phases_fini(&open->phases);
+	e = r->catalogue->items[item].entry;
+	if (e->teardown != NULL)
+		e->teardown(e->arg);
+	free(open);
+}
+
+void mew_runner_fini(struct mew_runner *r)
+{
+	while (r->open != NULL)
+		mew_runner_close(r, r->open->item, r->open->pass);
+}
+
+/* --- the body on its threads ------------------------------------------------------------------------------------ */
+
+struct body {
+	const struct mew_item *item;
+	struct mew_state *st;
+};
+
+static void *run_body(void *data)
+{
+	struct body *b = data;
+
+	mew_entry_call(b->item->entry->run, b->st, b->item->entry->arg);
+	mew_state_leave(b->st);
+	return NULL;
+}
+
+/* Bodies that could not be started leave at once, so that nobody waits for them. */
+static void run_threads(struct body *bodies, unsigned n)
+{
+	pthread_t *ids = calloc(n, sizeof *ids);
+	bool *started = calloc(n, sizeof *started);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (ids != NULL && started != NULL)
+			started[i] = pthread_create(&ids[i], NULL, run_body, &bodies[i]) == 0;
+		if (started == NULL || !started[i]) {
+			mew_state_fail(bodies[i].st, MEW_E_NOMEM, "thread %u of %u could not be started; use fewer threads", i, n);
+			mew_state_leave(bodies[i].st);
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (started != NULL && started[i])
+			(void)pthread_join(ids[i], NULL);
+	free(ids);
+	free(started);
+}
+
+static int count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int n = 0;
+
+	if (dir == NULL)
+		return -1;
+	while (readdir(dir) != NULL)
+		n++;
+	(void)closedir(dir);
+	return n;
+}
+
+static void call_body(const struct mew_item *item, struct mew_block *b)
+{
+	struct body *bodies = calloc(b->threads, sizeof *bodies);
+
+	if (bodies == NULL) {
+		mew_state_fail(&b->states[0], MEW_E_NOMEM, "no memory for %u threads", b->threads);
+		return;
+	}
+	for (unsigned i = 0; i < b->threads; i++) {
+		bodies[i] = (struct body){ .item = item, .st = &b->states[i] };
+		b->states[i].case_index = item->case_index;
+		b->states[i].case_label = item->label;
+	}
+	if (b->threads == 1)
+		(void)run_body(&bodies[0]);
+	else
+		run_threads(bodies, b->threads);
+	free(bodies);
+}
+
+/* --- verdict ---------------------------------------------------------------------------------------------------- */
+
+static int judge(const struct mew_item *item, struct mew_block *b, struct mew_error *err)
+{
+	const char *complaint;
+
+	for (unsigned i = 0; i < b->threads; i++)
+		if (b->states[i].status != MEW_OK)
+			return mew_error_set(err, b->states[i].status, "%s", b->states[i].reason);
+	for (unsigned i = 0; i < b->threads; i++)
+		if (b->states[i].skipped)
+			return mew_error_set(err, MEW_E_UNSUPPORTED, "%s", b->states[i].reason);
+	if (b->backend_status != MEW_OK)
+		return mew_error_set(err, b->backend_status, "%s", b->backend_error.text);
+	for (unsigned i = 1; i < b->threads; i++)
+		if (b->states[i].manual != b->states[0].manual)
+			return mew_error_set(err, MEW_E_INVALID, "some threads set their iteration time and some do not");
+	if (item->entry->expect == NULL)
+		return MEW_OK;
+	complaint = item->entry->expect(&b->states[0], item->entry->arg);
+	if (complaint == NULL)
+		return MEW_OK;
+	return mew_error_set(err, MEW_E_BODY, "it did not do what it must: %s", complaint);
+}
+
+/* --- what the block leaves in the model ------------------------------------------------------------------------- */
+
+static void put_counter(struct mew_model *m, struct mew_case *c, const struct mew_block *b, const struct mew_user_counter *u)
+{
+	double sum = 0, iterations = 0, seconds = 0;
+
+	for (unsigned t = 0; t < b->threads; t++) {
+		const struct mew_state *st = &b->states[t];
+
+		iterations += (double)st->completed;
+		seconds += (double)st->window_ns / 1e9 / b->threads;
+		for (unsigned i = 0; i < st->ncounters; i++)
+			if (strcmp(st->counters[i].name, u->name) == 0)
+				sum += st->counters[i].value;
+	}
+	if ((u->flags & MEW_COUNTER_AVERAGE) != 0)
+		sum /= b->threads;
+	if ((u->flags & MEW_COUNTER_PER_ITERATION) != 0)
+		sum /= iterations;
+	if ((u->flags & MEW_COUNTER_RATE) != 0)
+		sum /= seconds;
+	if ((u->flags & MEW_COUNTER_INVERT) != 0)
+		sum = 1 / sum;
+	if (isfinite(sum))
+		(void)mew_model_add_counter(m, c, u->name, sum);
+}
+
+static int put_runs(struct mew_model *m, struct mew_case *c, const struct mew_request *rq, const struct mew_block *b)
+{
+	for (size_t i = 0; i < b->nruns; i++) {
+		const struct mew_sample_run *s = &b->runs[i];
+		struct mew_run run = {
+			.phase = rq->phase,
+			.process = rq->process,
+			.repetition = rq->repetition,
+			.loops = s->loops,
+			.nsamples = s->n,
+			.real_ns = b->real_ns + s->first,
+			.cpu_ns = b->backend == NULL && !b->states[0].paused_in_loop ? b->cpu_ns + s->first : NULL,
+		};
+
+		if (i == 0) {
+			run.context_switches = b->context_switches;
+			run.migrations = b->migrations;
+			run.page_faults = b->page_faults;
+		}
+		if (mew_model_add_run(m, c, &run) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int put_block(struct mew_model *m, struct mew_case *c, const struct mew_request *rq, const struct mew_block *b)
+{
+	if (put_runs(m, c, rq, b) != 0)
+		return -1;
+	for (unsigned t = 0; t < b->threads; t++) {
+		c->bytes_per_iteration += b->states[t].bytes;
+		c->items_per_iteration += b->states[t].items;
+	}
+	if (b->states[0].label[0] != '\0' && (c->label = mew_model_string(m, b->states[0].label)) == NULL)
+		return -1;
+	for (unsigned i = 0; i < b->states[0].ncounters; i++)
+		put_counter(m, c, b, &b->states[0].counters[i]);
+	return 0;
+}
+
+static int drain(struct mew_model *m, struct mew_case *c, const struct mew_request *rq, struct mew_block *b,
+		 struct mew_error *err)
+{
+	struct mew_sink sink = {
+		.model = m,
+		.row = c,
+		.kind = rq->pass == MEW_PASS_MEMORY ? MEW_KIND_MEMORY : MEW_KIND_CPU,
+	};
+	struct mew_row_head *row = mew_model_row(m, c, sink.kind);
+	int status;
+
+	if (row == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the result");
+	row->profiler = b->backend->name;
+	for (unsigned t = 0; t < b->threads; t++) {
+		sink.iterations += b->states[t].completed;
+		sink.window_ns += b->states[t].window_ns / b->threads;
+	}
+	status = b->backend->drain(b->capture, &sink, err);
+	if (status == MEW_OK && sink.failed)
+		status = mew_error_set(err, MEW_E_NOMEM, "no memory for the stacks of this case");
+	return status;
+}
+
+/* What records now, for mew_runner_abandon(). One session at a time, so one suffices. */
+static struct {
+	const struct mew_backend *backend;
+	struct mew_capture *capture;
+} active;
+
+void mew_runner_abandon(void)
+{
+	if (active.capture == NULL)
+		return;
+	active.backend->end(active.capture);
+	active.backend->close(active.capture);
+	active.capture = NULL;
+}
+
+/* --- one block -------------------------------------------------------------------------------------------------- */
+
+static int open_backend(const struct mew_request *rq, unsigned threads, const struct mew_backend **backend,
+			struct mew_capture **capture, struct mew_error *err)
+{
+	struct mew_capture_config config = {
+		.pass = rq->pass,
+		.threads = threads,
+		.interval_ns = rq->interval_ns,
+		.stacks = rq->stacks,
+		.pause_cpu = rq->pause_cpu,
+	};
+	int status;
+
+	*backend = mew_backend_for(rq->pass);
+	if (*backend == NULL)
+		return mew_error_set(err, MEW_E_UNSUPPORTED, "this build has no backend for the pass");
+	mew_entry_range(&config.entry_lo, &config.entry_hi);
+	status = (*backend)->probe(err);
+	return status != MEW_OK ? status : (*backend)->open(capture, &config, err);
+}
+
+static int run_block(struct mew_runner *r, const struct mew_request *rq, struct mew_model *out, struct mew_case *row,
+		     struct mew_error *err)
+{
+	const struct mew_item *item = &r->catalogue->items[rq->item];
+	const struct mew_backend *backend = NULL;
+	struct mew_capture *capture = NULL;
+	struct mew_block block;
+	int status, before;
+
+	if (rq->captured) {
+		status = open_backend(rq, row->threads, &backend, &capture, err);
+		if (status != MEW_OK)
+			return status;
+	}
+	(void)mew_loop_costs(); /* known before the first pause */
+	status = mew_block_init(&block, &rq->plan, row->threads, backend, capture, err);
+	if (status == MEW_OK) {
+		before = count_threads();
+		active.backend = backend;
+		active.capture = capture;
+		call_body(item, &block);
+		active.capture = NULL;
+		status = judge(item, &block, err);
+		if (status == MEW_OK && put_block(out, row, rq, &block) != 0)
+			status = mew_error_set(err, MEW_E_NOMEM, "no memory for the samples of \"%s\"", item->key);
+		if (status == MEW_OK && backend != NULL)
+			status = drain(out, row, rq, &block, err);
+		if (status == MEW_OK && before >= 0 && count_threads() > before)
+			row->left_threads = true;
+	}
+	if (capture != NULL)
+		backend->close(capture);
+	mew_block_fini(&block);
+	return status;
+}
+
+int mew_runner_run(struct mew_runner *r, const struct mew_request *rq, struct mew_model *out, struct mew_error *err)
+{
+	struct mew_open_case *open = *find_open(r, rq->item, rq->pass);
+	const struct mew_item *item;
+	struct mew_error end_error;
+	struct mew_case *row;
+	int status, ended;
+
+	if (open == NULL)
+		return mew_error_set(err, MEW_E_INVALID, "case number %u is not open", rq->item);
+	item = &r->catalogue->items[rq->item];
+	row = mew_model_case(out, item->key, NULL);
+	if (row == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for \"%s\"", item->key);
+	row->label = mew_model_string(out, item->label);
+	row->tags = mew_model_string(out, item->entry->tags);
+	row->threads = item->entry->threads != 0 ? item->entry->threads : 1;
+	open->phases.model = out;
+	open->phases.row = row;
+	status = mew_phases_begin(&open->phases, rq->phase, rq->plan.loops, rq->repetition, err);
+	if (status == MEW_OK) {
+		status = run_block(r, rq, out, row, err);
+		ended = mew_phases_end(&open->phases, rq->phase, rq->plan.loops, rq->repetition, &end_error);
+		if (status == MEW_OK && ended != MEW_OK) {
+			status = ended;
+			*err = end_error;
+		}
+	}
+	open->phases.model = NULL;
+	open->phases.row = NULL;
+	return status;
+}

@@ -1,0 +1,16 @@
+/*
+ * summarise.h - from the runs of a case to its figures of time.
+ * Layer L4.
+ */
+#ifndef MEW_SUMMARISE_H
+#define MEW_SUMMARISE_H
+
+#include "model.h"
+
+/* Compute the time row of a case from its measurement/value runs; figures that cannot be had are absent with a reason. */
+void mew_summarise_time(struct mew_model *m, struct mew_case *c, bool latency);
+
+/* Append a sentence to a row's reason without failing it. */
+void mew_summarise_note(struct mew_model *m, struct mew_case *c, enum mew_kind kind, const char *note);
+
+#endif
