@@ -1,0 +1,262 @@
+/*
+ * host.c - see host.h.
+ * Layer L4. The command's thread; never while a window is open on the same processor: it sleeps in poll.
+ */
+#include "config.h"
+
+#include "host.h"
+
+#include "error.h"
+#include "host_internal.h"
+#include "os.h"
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HELLO_NS ((uint64_t)20 * 1000000000u)
+
+void mew_host_kill(struct mew_host *h)
+{
+	if (h->pid > 0)
+		(void)mew_spawn_end(h->pid, true);
+	if (h->fd >= 0)
+		(void)close(h->fd);
+	h->pid = 0;
+	h->fd = -1;
+	h->hooks_active = h->threaded = false;
+	if (h->opened != NULL)
+		memset(h->opened, 0, h->ncases);
+}
+
+/* --- talking ---------------------------------------------------------------------------------------------------- */
+
+/* The worker went away or fell silent: say how, and clear it away. */
+static int lost(struct mew_host *h, int got, struct mew_error *err)
+{
+	char how[96];
+	int pid = h->pid, status;
+
+	if (got == MEW_E_BUSY) {
+		mew_host_kill(h);
+		return mew_error_set(err, MEW_E_BUSY, "interrupted");
+	}
+	if (got == MEW_E_BODY) {
+		mew_host_kill(h);
+		return mew_error_set(err, MEW_E_BODY, "did not end within --timeout %g s; its process was killed", h->options->timeout);
+	}
+	h->pid = 0;
+	status = mew_spawn_end(pid, got != 0);
+	mew_host_kill(h);
+	mew_spawn_describe(status, how, sizeof how);
+	return mew_error_set(err, MEW_E_BODY, "the benchmark's process was lost: %s", how);
+}
+
+int mew_host_ask(struct mew_host *h, enum mew_message message, int answer, uint64_t deadline_ns, struct mew_error *err)
+{
+	const char *text;
+	int got, status;
+
+	if (mew_wire_send(h->fd, message, &h->out) != MEW_OK)
+		return lost(h, 0, err);
+	got = mew_wire_receive(h->fd, &h->in, deadline_ns, h->options->cancelled);
+	if (got <= 0)
+		return lost(h, got, err);
+	if (got == answer && got != MEW_MSG_DONE)
+		return MEW_OK;
+	if (got != MEW_MSG_DONE)
+		return mew_error_set(err, MEW_E_IO, "%s gave an answer that does not fit (%d)", h->program, got);
+	status = -(int)mew_wire_number(&h->in);
+	text = mew_wire_text(&h->in);
+	if (status != MEW_OK)
+		return mew_error_set(err, status, "%s", text != NULL ? text : mew_status_name(status));
+	return MEW_OK;
+}
+
+/* --- starting --------------------------------------------------------------------------------------------------- */
+
+static int start(struct mew_host *h, struct mew_error *err)
+{
+	struct mew_spawn s = { .program = h->program, .output = h->output_fd, .preload = h->preload };
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		return mew_error_errno(err, MEW_E_IO, "no socket for %s", h->program);
+	s.channel = pair[1];
+	h->pid = mew_spawn_worker(&s, err);
+	(void)close(pair[1]);
+	h->fd = pair[0];
+	if (h->pid < 0) {
+		h->pid = 0;
+		(void)close(h->fd);
+		h->fd = -1;
+		return MEW_E_INVALID;
+	}
+	return MEW_OK;
+}
+
+static int not_a_mew_program(struct mew_host *h, int got, struct mew_error *err)
+{
+	char *said;
+	char how[96] = "it did not answer";
+	int pid = h->pid;
+
+	h->pid = 0;
+	if (got == 0)
+		mew_spawn_describe(mew_spawn_end(pid, false), how, sizeof how);
+	else
+		(void)mew_spawn_end(pid, true);
+	mew_host_kill(h);
+	said = mew_host_take_output(h);
+	(void)mew_error_set(err, MEW_E_INVALID, "%s is not a mew program (%s): it must end with MEW_MAIN()%s%.80s", h->program, how,
+			    said != NULL ? "; it printed: " : "", said != NULL ? said : "");
+	for (char *p = err->text; *p != '\0'; p++)
+		if (*p == '\n' || *p == '\r')
+			*p = ' ';
+	free(said);
+	return MEW_E_INVALID;
+}
+
+/* Start a worker and take its greeting; its facts are kept the first time. */
+static int greet(struct mew_host *h, struct mew_error *err)
+{
+	struct mew_model *facts;
+	uint64_t protocol;
+	int got, status = start(h, err);
+
+	if (status != MEW_OK)
+		return status;
+	got = mew_wire_receive(h->fd, &h->in, mew_os_now_ns() + HELLO_NS, h->options->cancelled);
+	if (got == MEW_E_BUSY)
+		return lost(h, got, err);
+	if (got != MEW_MSG_HELLO)
+		return not_a_mew_program(h, got, err);
+	protocol = mew_wire_number(&h->in);
+	if (protocol != MEW_WIRE_PROTOCOL)
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "%s speaks protocol %llu, this mew %u: link it with the same libmew as the command",
+				     h->program, (unsigned long long)protocol, MEW_WIRE_PROTOCOL);
+	facts = mew_model_new();
+	if (facts == NULL || !mew_wire_model(&h->in, facts)) {
+		mew_model_free(facts);
+		return mew_error_set(err, MEW_E_IO, "the greeting of %s could not be read", h->program);
+	}
+	if (h->facts == NULL) /* the first worker has no preload of ours: its facts say how the program is linked */
+		h->facts = facts;
+	else
+		mew_model_free(facts);
+	return MEW_OK;
+}
+
+static int activate_hooks(struct mew_host *h, struct mew_error *err)
+{
+	mew_wire_reset(&h->out);
+	mew_wire_put_number(&h->out, h->options->nhooks);
+	for (size_t i = 0; i < h->options->nhooks; i++)
+		mew_wire_put_text(&h->out, h->options->hooks[i]);
+	return mew_host_ask(h, MEW_MSG_HOOKS, MEW_MSG_DONE, 0, err);
+}
+
+int mew_host_ensure(struct mew_host *h, struct mew_error *err)
+{
+	int status = h->pid > 0 ? MEW_OK : greet(h, err);
+
+	if (status == MEW_OK && h->options->nhooks > 0 && h->pid > 0 && !h->hooks_active) {
+		status = activate_hooks(h, err);
+		h->hooks_active = status == MEW_OK;
+	}
+	return status;
+}
+
+static char *copy(const char *text)
+{
+	return text != NULL ? strdup(text) : NULL;
+}
+
+static int learn_cases(struct mew_host *h, struct mew_error *err)
+{
+	uint64_t n;
+	int status;
+
+	mew_wire_reset(&h->out);
+	status = mew_host_ask(h, MEW_MSG_LIST, MEW_MSG_CATALOGUE, 0, err);
+	if (status != MEW_OK)
+		return status;
+	h->hook_names = copy(mew_wire_text(&h->in));
+	n = mew_wire_number(&h->in);
+	if (n > h->in.size)
+		return mew_error_set(err, MEW_E_IO, "the list of cases of %s could not be read", h->program);
+	h->cases = calloc(n + 1, sizeof *h->cases);
+	h->opened = calloc(n + 1, 1);
+	if (h->cases == NULL || h->opened == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the cases of %s", h->program);
+	for (; h->ncases < n && !h->in.failed; h->ncases++) {
+		struct mew_host_case *c = &h->cases[h->ncases];
+
+		c->key = copy(mew_wire_text(&h->in));
+		c->label = copy(mew_wire_text(&h->in));
+		c->tags = copy(mew_wire_text(&h->in));
+		c->threads = (unsigned)mew_wire_number(&h->in);
+		c->min_time = mew_wire_real(&h->in);
+		c->iterations = mew_wire_number(&h->in);
+		c->repetitions = (unsigned)mew_wire_number(&h->in);
+		if (c->key == NULL)
+			h->in.failed = true;
+	}
+	if (h->in.failed)
+		return mew_error_set(err, MEW_E_IO, "the list of cases of %s could not be read", h->program);
+	return MEW_OK;
+}
+
+int mew_host_open(struct mew_host *h, const char *program, const struct mew_host_options *options, struct mew_error *err)
+{
+	int status;
+
+	*h = (struct mew_host){ .program = program, .options = options, .fd = -1, .output_fd = -1 };
+	mew_wire_init(&h->in);
+	mew_wire_init(&h->out);
+	if (options->capture) {
+		h->output_fd = memfd_create("mew-output", MFD_CLOEXEC);
+		if (h->output_fd < 0)
+			return mew_error_errno(err, MEW_E_IO, "no memory file for the output of %s", program);
+		(void)fcntl(h->output_fd, F_SETFL, O_APPEND);
+	}
+	status = mew_host_ensure(h, err);
+	return status == MEW_OK ? learn_cases(h, err) : status;
+}
+
+void mew_host_retire(struct mew_host *h)
+{
+	if (h->fd >= 0) { /* an end of file tells the worker to leave; it tears down what is open */
+		(void)shutdown(h->fd, SHUT_WR);
+		if (h->pid > 0)
+			(void)mew_spawn_end(h->pid, false);
+		h->pid = 0;
+	}
+	mew_host_kill(h);
+}
+
+void mew_host_close(struct mew_host *h)
+{
+	mew_host_retire(h);
+	for (size_t i = 0; i < h->ncases; i++) {
+		free(h->cases[i].key);
+		free(h->cases[i].label);
+		free(h->cases[i].tags);
+	}
+	free(h->cases);
+	free(h->opened);
+	free(h->hook_names);
+	mew_model_free(h->facts);
+	mew_wire_fini(&h->in);
+	mew_wire_fini(&h->out);
+	if (h->output_fd >= 0)
+		(void)close(h->output_fd);
+	*h = (struct mew_host){ .fd = -1, .output_fd = -1 };
+}

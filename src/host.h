@@ -1,0 +1,72 @@
+/*
+ * host.h - the command's side: one benchmark program, driven through worker processes.
+ * Layer L4. A crash, an endless loop or an exit in a body loses that case; the next one gets a fresh worker.
+ */
+#ifndef MEW_HOST_H
+#define MEW_HOST_H
+
+#include "plan.h"
+#include "wire.h"
+
+struct mew_host_case { /* as the worker lists it */
+	char *key, *label, *tags;
+	unsigned threads;
+	double min_time;
+	uint64_t iterations;
+	unsigned repetitions;
+};
+
+struct mew_host_options {
+	bool capture;           /* keep what bodies print apart */
+	double timeout;         /* seconds per case and pass; 0: none */
+	const char *const *hooks; /* names to activate; borrowed */
+	size_t nhooks;
+	const volatile int *cancelled; /* may be NULL */
+};
+
+struct mew_host {
+	const char *program;    /* borrowed */
+	const struct mew_host_options *options; /* borrowed */
+	struct mew_host_case *cases;
+	size_t ncases;
+	char *hook_names;
+	struct mew_model *facts; /* of the first worker, which had no preload of ours */
+
+	/* the running worker */
+	int pid, fd, output_fd;
+	const char *preload;    /* LD_PRELOAD for it, or NULL */
+	enum mew_pass pass;
+	unsigned char *opened;  /* per case: open in this worker */
+	bool hooks_active;      /* this worker knows which user hooks run */
+	bool threaded;          /* this worker ran a case with threads */
+	uint64_t deadline_ns;   /* of the open case */
+	uint32_t deadline_item;
+	struct mew_wire in, out;
+	char preload_hooks[1024], preload_native[1024];
+};
+
+/*
+ * Start a worker of the program and learn its cases.
+ *
+ * Returns  MEW_OK; MEW_E_INVALID naming the program when it cannot be started, is not a mew program, speaks another
+ *          protocol, or its entries are not valid; mew_host_close() is due in any case
+ */
+int mew_host_open(struct mew_host *h, const char *program, const struct mew_host_options *options, struct mew_error *err);
+void mew_host_close(struct mew_host *h);
+
+/*
+ * A fresh worker for a pass: timing with the native malloc ahead of the hooks, memory with the hooks first.
+ * Returns MEW_OK or a status with text.
+ */
+int mew_host_begin_pass(struct mew_host *h, enum mew_pass pass, struct mew_error *err);
+
+/* The driver for mew_plan_run(); valid while the host is. */
+struct mew_driver mew_host_driver(struct mew_host *h);
+
+/* What the worker's bodies printed since the last call, NUL-ended; the caller frees it; NULL for nothing. */
+char *mew_host_take_output(struct mew_host *h);
+
+/* Kill the running worker and its children. Safe to call twice. */
+void mew_host_kill(struct mew_host *h);
+
+#endif

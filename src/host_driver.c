@@ -1,0 +1,196 @@
+/*
+ * host_driver.c - the driver over a worker: passes, reopening after a loss, what a body printed.
+ * Layer L4. The command's thread.
+ */
+#include "config.h"
+
+#include "host.h"
+
+#include "error.h"
+#include "host_internal.h"
+#include "os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OUTPUT_MAX ((size_t)65536)
+
+static bool has_fact(const struct mew_host *h, const char *name, const char *value)
+{
+	const char *got = mew_model_fact(h->facts, name);
+
+	return got != NULL && strcmp(got, value) == 0;
+}
+
+/* libmew_hooks beside the libmew that the program uses, else where mew was installed. */
+static const char *hooks_path(struct mew_host *h, struct mew_error *err)
+{
+	const char *library = mew_model_fact(h->facts, "libmew");
+	const char *slash = library != NULL ? strrchr(library, '/') : NULL;
+	const char *const folders[] = { slash != NULL ? library : "", MEW_LIBDIR "/" };
+
+	for (size_t i = 0; i < MEW_COUNTOF(folders); i++) {
+		int length = i == 0 ? (slash != NULL ? (int)(slash - library) + 1 : 0) : (int)strlen(folders[i]);
+		int n = snprintf(h->preload_hooks, sizeof h->preload_hooks, "%.*slibmew_hooks.so.0", length, folders[i]);
+
+		if (length > 0 && n > 0 && (size_t)n < sizeof h->preload_hooks && access(h->preload_hooks, R_OK) == 0)
+			return h->preload_hooks;
+	}
+	(void)mew_error_set(err, MEW_E_UNSUPPORTED,
+			    "libmew_hooks.so.0 is neither beside libmew nor in %s: install it, or link the program with -lmew_hooks",
+			    MEW_LIBDIR);
+	return NULL;
+}
+
+/*
+ * Timing and sampling run at the native speed of malloc: the library that provides the next malloc is preloaded, so that
+ * it comes before the hooks in the search. The memory pass needs the hooks first.
+ */
+static int choose_preload(struct mew_host *h, enum mew_pass pass, struct mew_error *err)
+{
+	const char *next;
+
+	h->preload = NULL;
+	if (pass == MEW_PASS_MEMORY) {
+		if (has_fact(h, "hooks", "first"))
+			return MEW_OK;
+		h->preload = hooks_path(h, err);
+		return h->preload != NULL ? MEW_OK : MEW_E_UNSUPPORTED;
+	}
+	next = mew_model_fact(h->facts, "allocator");
+	if (!has_fact(h, "hooks", "first") || next == NULL || next[0] != '/')
+		return MEW_OK;
+	(void)snprintf(h->preload_native, sizeof h->preload_native, "%s", next);
+	h->preload = h->preload_native;
+	return MEW_OK;
+}
+
+int mew_host_begin_pass(struct mew_host *h, enum mew_pass pass, struct mew_error *err)
+{
+	int status;
+
+	h->pass = pass;
+	status = choose_preload(h, pass, err);
+	if (status != MEW_OK)
+		return status;
+	mew_host_retire(h);
+	return mew_host_ensure(h, err);
+}
+
+/* --- the driver's calls ----------------------------------------------------------------------------------------- */
+
+static uint64_t deadline(const struct mew_host *h)
+{
+	return h->options->timeout > 0 ? mew_os_now_ns() + (uint64_t)(h->options->timeout * 1e9) : 0;
+}
+
+static int open_in_worker(struct mew_host *h, uint32_t item, struct mew_error *err)
+{
+	int status = mew_host_ensure(h, err);
+
+	if (status != MEW_OK || h->opened[item])
+		return status;
+	mew_wire_reset(&h->out);
+	mew_wire_put_number(&h->out, item);
+	mew_wire_put_number(&h->out, h->pass);
+	status = mew_host_ask(h, MEW_MSG_OPEN, MEW_MSG_DONE, h->deadline_ns, err);
+	h->opened[item] = status == MEW_OK;
+	return status;
+}
+
+/*
+ * A process that ever had a second thread counts allocations with atomic counters from then on: threaded cases get a
+ * worker of their own in the memory pass.
+ */
+static int open_item(void *data, uint32_t item, enum mew_pass pass, struct mew_error *err)
+{
+	struct mew_host *h = data;
+
+	if (pass == MEW_PASS_MEMORY && (h->threaded || h->cases[item].threads > 1))
+		mew_host_retire(h);
+	free(mew_host_take_output(h)); /* what earlier cases printed and nobody asked for */
+	h->deadline_item = item;
+	h->deadline_ns = deadline(h);
+	return open_in_worker(h, item, err);
+}
+
+/* A failed case shows what its body printed. */
+static void keep_output(struct mew_host *h, uint32_t item, struct mew_model *out)
+{
+	char *text = mew_host_take_output(h);
+	struct mew_case *row = text != NULL ? mew_model_case(out, h->cases[item].key, NULL) : NULL;
+
+	if (row != NULL)
+		row->output = mew_model_string(out, text);
+	free(text);
+}
+
+static int run_item(void *data, const struct mew_request *rq, struct mew_model *out, struct mew_error *err)
+{
+	struct mew_host *h = data;
+	int status;
+
+	if (h->deadline_item != rq->item) { /* interleaved: the time is per turn */
+		h->deadline_item = rq->item;
+		h->deadline_ns = deadline(h);
+	}
+	status = open_in_worker(h, rq->item, err);
+	if (status != MEW_OK)
+		return status;
+	h->threaded = h->threaded || h->cases[rq->item].threads > 1;
+	mew_wire_reset(&h->out);
+	mew_wire_put_request(&h->out, rq);
+	status = mew_host_ask(h, MEW_MSG_RUN, MEW_MSG_DONE, h->deadline_ns, err);
+	/* hooks may have left data also when the block failed */
+	if (h->pid > 0 && mew_wire_number(&h->in) != 0 && !mew_wire_model(&h->in, out))
+		return mew_error_set(err, MEW_E_IO, "a result of %s could not be read", h->program);
+	if (status != MEW_OK)
+		keep_output(h, rq->item, out);
+	return status;
+}
+
+static void close_item(void *data, uint32_t item, enum mew_pass pass)
+{
+	struct mew_host *h = data;
+	struct mew_error ignored;
+
+	if (h->pid <= 0 || !h->opened[item])
+		return;
+	h->opened[item] = 0;
+	mew_wire_reset(&h->out);
+	mew_wire_put_number(&h->out, item);
+	mew_wire_put_number(&h->out, pass);
+	(void)mew_host_ask(h, MEW_MSG_CLOSE, MEW_MSG_DONE, deadline(h), &ignored);
+}
+
+static int renew(void *data, struct mew_error *err)
+{
+	mew_host_retire(data);
+	return mew_host_ensure(data, err);
+}
+
+struct mew_driver mew_host_driver(struct mew_host *h)
+{
+	return (struct mew_driver){ .data = h, .open = open_item, .run = run_item, .close = close_item, .renew = renew };
+}
+
+char *mew_host_take_output(struct mew_host *h)
+{
+	off_t size = h->output_fd >= 0 ? lseek(h->output_fd, 0, SEEK_END) : 0;
+	size_t n = (size_t)size > OUTPUT_MAX ? OUTPUT_MAX : (size_t)size;
+	char *text;
+	ssize_t got;
+
+	if (size <= 0)
+		return NULL;
+	text = malloc(n + 1);
+	got = text != NULL ? pread(h->output_fd, text, n, size - (off_t)n) : -1; /* the end says what went wrong */
+	if (ftruncate(h->output_fd, 0) != 0 || got < 0) {
+		free(text);
+		return NULL;
+	}
+	text[got] = '\0';
+	return text;
+}

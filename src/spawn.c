@@ -1,0 +1,119 @@
+/*
+ * spawn.c - see spawn.h.
+ * Layer L4. The command's thread.
+ */
+#include "config.h"
+
+#include "spawn.h"
+
+#include "error.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* LD_PRELOAD with `first` in front; freed by the caller. NULL when there is nothing to set or no memory. */
+static char *preload_of(const char *first)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *value;
+
+	if (first == NULL || asprintf(&value, "%s%s%s", first, old != NULL ? ":" : "", old != NULL ? old : "") < 0)
+		return NULL;
+	return value;
+}
+
+/* In the child, after fork: only calls that are safe there. Never returns. */
+static void become_worker(const struct mew_spawn *s, char *const argv[], const char *preload, int report)
+{
+	int in = open("/dev/null", O_RDONLY);
+	int out = s->output >= 0 ? s->output : STDERR_FILENO;
+	sigset_t none;
+	int failure;
+
+	(void)setpgid(0, 0);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGINT, SIG_DFL);
+	(void)signal(SIGTERM, SIG_DFL);
+	if (in >= 0)
+		(void)dup2(in, STDIN_FILENO);
+	(void)dup2(out, STDOUT_FILENO);
+	(void)dup2(out, STDERR_FILENO);
+	(void)fcntl(s->channel, F_SETFD, 0);
+	if (preload != NULL)
+		(void)setenv("LD_PRELOAD", preload, 1);
+	(void)execv(s->program, argv);
+	failure = errno;
+	if (write(report, &failure, sizeof failure) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+int mew_spawn_worker(const struct mew_spawn *s, struct mew_error *err)
+{
+	char flag[64], *preload = preload_of(s->preload), *name = strdup(s->program);
+	char *argv[] = { name, flag, NULL };
+	int report[2], failure = 0, pid;
+
+	(void)snprintf(flag, sizeof flag, "%s%d", MEW_WORKER_FLAG, s->channel);
+	if (name == NULL || pipe2(report, O_CLOEXEC) != 0) {
+		free(preload);
+		free(name);
+		return mew_error_errno(err, MEW_E_IO, "%s cannot be started", s->program);
+	}
+	(void)fflush(NULL); /* nothing of ours may be written twice */
+	pid = fork();
+	if (pid == 0)
+		become_worker(s, argv, preload, report[1]);
+	failure = pid < 0 ? errno : 0;
+	(void)close(report[1]);
+	if (pid > 0) {
+		(void)setpgid(pid, pid);
+		while (read(report[0], &failure, sizeof failure) < 0 && errno == EINTR)
+			;
+	}
+	(void)close(report[0]);
+	free(preload);
+	free(name);
+	if (failure == 0)
+		return pid;
+	if (pid > 0)
+		(void)mew_spawn_end(pid, false);
+	errno = failure;
+	(void)mew_error_errno(err, MEW_E_INVALID, "%s cannot be run", s->program);
+	return -1;
+}
+
+int mew_spawn_end(int pid, bool kill_first)
+{
+	const struct timespec pause = { 0, 2000000 };
+	int status = 0;
+
+	for (int tries = 0; !kill_first && tries < 1000; tries++) {
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			(void)kill(-pid, SIGKILL);
+			return status;
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+	(void)kill(-pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+void mew_spawn_describe(int wait_status, char *text, size_t size)
+{
+	if (WIFSIGNALED(wait_status))
+		(void)snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+	else
+		(void)snprintf(text, size, "exited with code %d", WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1);
+}

@@ -1,0 +1,14 @@
+/*
+ * worker.h - the benchmark program's side of the pipe: do what the command asks, one message at a time.
+ * Layer L4.
+ */
+#ifndef MEW_WORKER_H
+#define MEW_WORKER_H
+
+/* The argument that makes a program with mew_main() a worker: "--mew-worker=FD". */
+#define MEW_WORKER_FLAG "--mew-worker="
+
+/* Serve until the other end is gone. Returns the process's exit code. */
+int mew_worker_main(int fd);
+
+#endif
