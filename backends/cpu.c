@@ -1,0 +1,323 @@
+/*
+ * cpu.c - the CPU backend "wall": samples each benchmark thread at random points of the wall clock, pauses out.
+ * Layer L3. Windows and figures; what runs in the signal handler is in cpu_timer.c and cpu_signal.c.
+ */
+#include "config.h"
+
+#include "mew/backend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cpu_timer.h"
+#include "error.h"
+#include "modules.h"
+#include "os.h"
+#include "sink.h"
+#include "stackset.h"
+
+#define STACKS_MAX ((size_t)1 << 16)
+#define FRAMES_MAX ((size_t)1 << 21) /* of all different stacks together */
+
+extern const struct mew_backend mew_backend_cpu;
+
+struct thread { /* one benchmark thread */
+	struct mew_cpu_thread *sampled; /* NULL before thread_begin */
+	uint64_t cpu_ns;                /* the thread's CPU clock at begin, then what passed until end */
+	uint64_t cpu_pause_ns;          /* the clock when the pause began */
+	uint64_t cpu_paused_ns;
+	bool has_cpu;
+};
+
+struct mew_capture {
+	struct mew_capture_config config;
+	struct mew_cpu_window window;
+	struct thread *threads;
+};
+
+struct totals {
+	uint64_t samples, weight_ns, lost, truncated;
+};
+
+static bool read_clock(clockid_t clock, uint64_t *ns)
+{
+	struct timespec t;
+
+	if (clock_gettime(clock, &t) != 0)
+		return false;
+	*ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return true;
+}
+
+/* --- before the window ------------------------------------------------------------------------------------------- */
+
+static int probe(struct mew_error *err)
+{
+	int timer, status = mew_cpu_signal_take(err);
+
+	if (status != MEW_OK)
+		return status;
+	timer = mew_cpu_timer_create(mew_os_tid(), mew_cpu_signal_number(), NULL);
+	if (timer >= 0) {
+		mew_cpu_timer_delete(timer);
+		return MEW_OK;
+	}
+	if (errno == EAGAIN)
+		return mew_error_errno(err, MEW_E_DENIED, "no timer can be made: raise ulimit -i (pending signals)");
+	if (errno == ENOSYS || errno == EPERM)
+		return mew_error_errno(err, MEW_E_DENIED,
+				       "timer_create is not allowed here: let the container's seccomp profile pass it");
+	return mew_error_errno(err, MEW_E_UNSUPPORTED, "the kernel has no timers that signal one thread: it needs "
+						       "CONFIG_POSIX_TIMERS");
+}
+
+static void release(struct mew_capture *c)
+{
+	if (c->threads != NULL)
+		for (unsigned i = 0; i < c->config.threads; i++) {
+			struct mew_cpu_thread *t = c->threads[i].sampled;
+
+			if (t == NULL)
+				continue;
+			mew_cpu_thread_disarm(t);
+			mew_cpu_thread_free(t);
+		}
+	mew_stackset_free(c->window.stacks);
+	free(c->threads);
+	free(c);
+}
+
+static int start_capture(struct mew_capture **out, const struct mew_capture_config *config, struct mew_error *err)
+{
+	struct mew_capture *c;
+	int status;
+
+	if (config->threads == 0)
+		return mew_error_set(err, MEW_E_INVALID, "a case needs at least 1 thread to sample, got 0");
+	if (config->interval_ns == 0)
+		return mew_error_set(err, MEW_E_INVALID, "the sampling interval is 0: 100 us is a good one");
+	status = mew_cpu_signal_take(err);
+	if (status != MEW_OK)
+		return status;
+	c = calloc(1, sizeof *c);
+	if (c == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the CPU sampler");
+	c->config = *config;
+	c->window.entry_lo = config->entry_lo;
+	c->window.entry_hi = config->entry_hi;
+	c->window.period_ns = config->interval_ns < MEW_CPU_PERIOD_MIN_NS ? MEW_CPU_PERIOD_MIN_NS : config->interval_ns;
+	c->threads = calloc(config->threads, sizeof *c->threads);
+	c->window.stacks = mew_stackset_new(STACKS_MAX, FRAMES_MAX);
+	if (c->threads == NULL || c->window.stacks == NULL) {
+		release(c);
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the stacks of the CPU sampler");
+	}
+	*out = c;
+	return MEW_OK;
+}
+
+static int begin_thread(struct mew_capture *c, unsigned thread, struct mew_error *err)
+{
+	if (thread >= c->config.threads || c->threads[thread].sampled != NULL)
+		return mew_error_set(err, MEW_E_INVALID, "thread %u is sampled already, or none of the case's %u",
+				     thread, c->config.threads);
+	return mew_cpu_thread_new(&c->threads[thread].sampled, &c->window, err);
+}
+
+/* --- the window -------------------------------------------------------------------------------------------------- */
+
+static void disarm(struct mew_capture *c)
+{
+	for (unsigned i = 0; i < c->config.threads; i++)
+		if (c->threads[i].sampled != NULL)
+			mew_cpu_thread_disarm(c->threads[i].sampled);
+}
+
+static int begin(struct mew_capture *c, struct mew_error *err)
+{
+	for (unsigned i = 0; i < c->config.threads; i++) {
+		struct thread *t = &c->threads[i];
+
+		if (t->sampled == NULL)
+			continue;
+		if (!mew_cpu_signal_is_ours(t->sampled->signal_number))
+			return mew_error_set(err, MEW_E_BUSY,
+					     "the program took signal %d from the CPU sampler: it must use another one",
+					     t->sampled->signal_number);
+		t->has_cpu = read_clock(t->sampled->cpu_clock, &t->cpu_ns);
+	}
+	c->window.opened_ns = mew_os_now_ns();
+	for (unsigned i = 0; i < c->config.threads; i++) {
+		struct mew_cpu_thread *t = c->threads[i].sampled;
+
+		if (t == NULL || mew_cpu_thread_arm(t, c->window.opened_ns) == 0)
+			continue;
+		disarm(c);
+		return mew_error_errno(err, MEW_E_DENIED, "the timer of benchmark thread %u cannot be set", i);
+	}
+	return MEW_OK;
+}
+
+static void pause_thread(struct mew_capture *c, unsigned thread)
+{
+	struct thread *t = &c->threads[thread];
+
+	mew_cpu_thread_pause(t->sampled);
+	if (c->config.pause_cpu)
+		t->cpu_pause_ns = mew_os_thread_cpu_ns();
+}
+
+static void resume_thread(struct mew_capture *c, unsigned thread)
+{
+	struct thread *t = &c->threads[thread];
+
+	if (c->config.pause_cpu)
+		t->cpu_paused_ns += mew_os_thread_cpu_ns() - t->cpu_pause_ns;
+	mew_cpu_thread_resume(t->sampled);
+}
+
+/* CPU time of the window, its pauses out; a loop may end while paused. */
+static void close_cpu(const struct mew_capture *c, struct thread *t)
+{
+	uint64_t now;
+
+	if (!t->has_cpu || !read_clock(t->sampled->cpu_clock, &now)) {
+		t->has_cpu = false;
+		return;
+	}
+	if (c->config.pause_cpu && atomic_load(&t->sampled->paused) != 0)
+		now = t->cpu_pause_ns;
+	t->cpu_ns = now - t->cpu_ns - t->cpu_paused_ns;
+}
+
+static void end(struct mew_capture *c)
+{
+	disarm(c);
+	for (unsigned i = 0; i < c->config.threads; i++)
+		if (c->threads[i].sampled != NULL)
+			close_cpu(c, &c->threads[i]);
+}
+
+static void end_thread(struct mew_capture *c, unsigned thread)
+{
+	if (c->threads[thread].sampled != NULL)
+		mew_cpu_thread_detach(c->threads[thread].sampled);
+}
+
+/* --- after the window -------------------------------------------------------------------------------------------- */
+
+/* The model's number of a stack of the set; `known` remembers it, plus 1, by the set's number. */
+static uint32_t intern(const struct mew_capture *c, struct mew_sink *sink, const struct mew_modules *modules,
+		       uint32_t *known, uint32_t stack)
+{
+	const uintptr_t *pcs;
+	size_t n;
+
+	if (stack == 0)
+		return MEW_NO_STACK;
+	if (known[stack] == 0) {
+		pcs = mew_stackset_frames(c->window.stacks, stack, &n);
+		known[stack] = mew_sink_stack(sink, modules, pcs, n) + 1;
+	}
+	return known[stack] - 1;
+}
+
+static void drain_thread(const struct mew_capture *c, unsigned thread, struct mew_sink *sink, uint32_t *known,
+			 struct totals *totals)
+{
+	const struct mew_modules *modules = mew_modules_current();
+	struct mew_ring *ring = &c->threads[thread].sampled->ring;
+	struct mew_cpu_record record;
+
+	while (mew_ring_pop(ring, &record)) {
+		struct mew_cpu_sample sample = { .stack = intern(c, sink, modules, known, record.stack),
+						 .thread = thread,
+						 .time_ns = record.time_ns,
+						 .weight_ns = record.weight_ns };
+
+		mew_sink_sample(sink, &sample);
+		totals->samples++;
+		totals->weight_ns += record.weight_ns;
+		totals->lost += record.stack == 0;
+		totals->truncated += record.stop != MEW_STOP_END;
+	}
+	totals->lost += mew_ring_dropped(ring);
+}
+
+static void put_cpu_time(const struct mew_capture *c, struct mew_sink *sink)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < c->config.threads; i++) {
+		const struct thread *t = &c->threads[i];
+
+		if (t->sampled == NULL || !t->has_cpu) {
+			mew_sink_absent(sink, MEW_FIG_CPU_TIME,
+					"the CPU clock of a benchmark thread could not be read");
+			return;
+		}
+		if (!c->config.pause_cpu && atomic_load(&t->sampled->pauses) != 0) {
+			mew_sink_absent(sink, MEW_FIG_CPU_TIME,
+					"the case pauses, and reading the CPU clock would make each pause slow: "
+					"ask for it with .pause_cpu = 1");
+			return;
+		}
+		sum += t->cpu_ns;
+	}
+	mew_sink_f64(sink, MEW_FIG_CPU_TIME, (double)sum * 1e-9);
+}
+
+static void put_figures(const struct mew_capture *c, struct mew_sink *sink, const struct totals *totals)
+{
+	double wall = (double)sink->window_ns * 1e-9;
+
+	mew_sink_f64(sink, MEW_FIG_WALL_TIME, wall);
+	put_cpu_time(c, sink);
+	mew_sink_u64(sink, MEW_FIG_SAMPLE_COUNT, totals->samples);
+	mew_sink_f64(sink, MEW_FIG_SAMPLE_WEIGHT, (double)totals->weight_ns * 1e-9);
+	mew_sink_f64(sink, MEW_FIG_INTERVAL, (double)c->config.interval_ns * 1e-9);
+	if (totals->samples != 0)
+		mew_sink_f64(sink, MEW_FIG_EFFECTIVE_INTERVAL, wall * c->config.threads / (double)totals->samples);
+	else
+		mew_sink_absent(sink, MEW_FIG_EFFECTIVE_INTERVAL,
+				"nothing was sampled: raise the iterations or lower the interval");
+	mew_sink_u64(sink, MEW_FIG_CPU_ITERATIONS, sink->iterations);
+	mew_sink_u64(sink, MEW_FIG_CPU_LOST, totals->lost);
+	mew_sink_u64(sink, MEW_FIG_TRUNCATED, totals->truncated);
+}
+
+static int drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
+{
+	struct totals totals = { 0 };
+	uint32_t *known = calloc((size_t)mew_stackset_count(c->window.stacks) + 1, sizeof *known);
+
+	if (known == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the stacks of the CPU pass");
+	(void)mew_modules_renew(); /* names files opened in the window; without memory the older snapshot has to do */
+	for (unsigned i = 0; i < c->config.threads; i++)
+		if (c->threads[i].sampled != NULL)
+			drain_thread(c, i, sink, known, &totals);
+	free(known);
+	if (sink->failed)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the samples of the CPU pass");
+	put_figures(c, sink, &totals);
+	return MEW_OK;
+}
+
+const struct mew_backend mew_backend_cpu = {
+	.abi = MEW_BACKEND_ABI,
+	.name = "wall",
+	.help = "samples where the wall time of the loop goes, by a timer per thread",
+	.pass = MEW_PASS_CPU,
+	.probe = probe,
+	.open = start_capture,
+	.thread_begin = begin_thread,
+	.begin = begin,
+	.pause = pause_thread,
+	.resume = resume_thread,
+	.end = end,
+	.thread_end = end_thread,
+	.drain = drain,
+	.close = release,
+};

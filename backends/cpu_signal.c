@@ -1,0 +1,262 @@
+/*
+ * cpu_signal.c - the real-time signal of the CPU backend: choosing it, telling mew's own from others, and fork.
+ * Layer L3. on_signal() runs in a signal handler, the rest outside windows. The handler stays installed for good: a
+ * signal still on its way when a window closes must never meet the default action, which ends the process.
+ */
+#include "config.h"
+
+#include "cpu_timer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "error.h"
+#include "os.h"
+
+#include "hotpath.h"
+
+#define SIGNALS 65 /* the kernel's _NSIG on Linux */
+#define GENERATION_MASK (MEW_CPU_SLOT_BYTES - 1)
+
+static struct {
+	uintptr_t slots;                    /* address of the first; 0 before they are mapped */
+	int number;
+	bool watches_fork;
+	struct sigaction former[SIGNALS];   /* who had a signal before mew */
+	_Atomic uint64_t strays;
+} shared;
+
+/* --- slots ------------------------------------------------------------------------------------------------------- */
+
+static struct mew_cpu_thread *slot_at(uintptr_t i)
+{
+	return (struct mew_cpu_thread *)(shared.slots + i * MEW_CPU_SLOT_BYTES);
+}
+
+static bool map_slots(void)
+{
+	void *memory;
+
+	if (shared.slots != 0)
+		return true;
+	memory = mew_os_reserve((MEW_CPU_SLOTS + 1) * MEW_CPU_SLOT_BYTES); /* one more, to align */
+	if (memory == NULL)
+		return false;
+	shared.slots = ((uintptr_t)memory + GENERATION_MASK) & ~GENERATION_MASK;
+	return true;
+}
+
+/* Everything but the words that outlive the user of a slot. */
+static void clear_slot(struct mew_cpu_thread *t)
+{
+	atomic_store(&t->armed, 0);
+	atomic_store(&t->held, 0);
+	atomic_store(&t->paused, 0);
+	atomic_store(&t->asleep, 0);
+	atomic_store(&t->pauses, 0);
+	t->timer = -1;
+	t->was_blocked = false;
+	t->cost_ns16 = 0;
+	t->pause_seen = 0;
+	t->paused_ticks = 0;
+	t->full_steps = 0;
+	t->backoffs = 0;
+	memset(&t->ring, 0, sizeof t->ring);
+	memset(&t->unwind, 0, sizeof t->unwind);
+	memset(t->pcs, 0, sizeof t->pcs);
+}
+
+struct mew_cpu_thread *mew_cpu_slot_take(void)
+{
+	for (uintptr_t i = 0; i < MEW_CPU_SLOTS; i++) {
+		struct mew_cpu_thread *t = slot_at(i);
+		uint32_t expected = 0;
+
+		if (!atomic_compare_exchange_strong(&t->taken, &expected, 1))
+			continue;
+		(void)atomic_fetch_add(&t->generation, 1);
+		clear_slot(t);
+		return t;
+	}
+	return NULL;
+}
+
+void mew_cpu_slot_give(struct mew_cpu_thread *t)
+{
+	atomic_store(&t->taken, 0);
+}
+
+void *mew_cpu_slot_value(struct mew_cpu_thread *t)
+{
+	return (char *)t + (atomic_load(&t->generation) & GENERATION_MASK);
+}
+
+/* --- the handler ------------------------------------------------------------------------------------------------- */
+
+/* The slot whose timer sent this; NULL when no timer of mew did. *stale: it did, but under an earlier generation. */
+static struct mew_cpu_thread *sender(const siginfo_t *info, bool *stale)
+{
+	uintptr_t value = (uintptr_t)info->si_value.sival_ptr;
+	struct mew_cpu_thread *t;
+
+	*stale = false;
+	if (info->si_code != SI_TIMER || value < shared.slots ||
+	    value - shared.slots >= MEW_CPU_SLOTS * MEW_CPU_SLOT_BYTES)
+		return NULL;
+	t = slot_at((value - shared.slots) / MEW_CPU_SLOT_BYTES);
+	*stale = (value & GENERATION_MASK) != (atomic_load(&t->generation) & GENERATION_MASK);
+	return t;
+}
+
+static void forward(int number, siginfo_t *info, void *context)
+{
+	const struct sigaction *former = &shared.former[number];
+
+	if ((former->sa_flags & SA_SIGINFO) != 0 && former->sa_sigaction != NULL)
+		former->sa_sigaction(number, info, context);
+	else if (former->sa_handler != SIG_DFL && former->sa_handler != SIG_IGN)
+		former->sa_handler(number);
+	else
+		(void)atomic_fetch_add(&shared.strays, 1);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+	bool stale;
+	struct mew_cpu_thread *t = sender(info, &stale);
+
+	if (t == NULL)
+		forward(number, info, context);
+	else if (stale)
+		(void)atomic_fetch_add(&shared.strays, 1);
+	else
+		mew_cpu_thread_tick(t, context);
+	errno = saved;
+}
+
+uint64_t mew_cpu_signal_strays(void)
+{
+	return atomic_load(&shared.strays);
+}
+
+/* --- choosing the signal ----------------------------------------------------------------------------------------- */
+
+int mew_cpu_signal_number(void)
+{
+	return shared.number;
+}
+
+bool mew_cpu_signal_is_ours(int number)
+{
+	struct sigaction now;
+
+	if (number == 0 || sigaction(number, NULL, &now) != 0)
+		return false;
+	return (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal;
+}
+
+static bool is_free(int number)
+{
+	struct sigaction now;
+
+	return sigaction(number, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
+}
+
+/* From the top: programs that use real-time signals count from SIGRTMIN. */
+static int choose(void)
+{
+	for (int number = SIGRTMAX; number >= SIGRTMIN; number--)
+		if (mew_cpu_signal_is_ours(number) || is_free(number))
+			return number;
+	return SIGRTMAX;
+}
+
+/* No other handler may interrupt a tick, but a fault must still reach the one who expects it. */
+static int install(int number)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP };
+	struct sigaction action;
+
+	if (mew_cpu_signal_is_ours(number)) /* saved as its own predecessor it would call itself */
+		return 0;
+	memset(&action, 0, sizeof action);
+	action.sa_sigaction = on_signal;
+	action.sa_flags = SA_SIGINFO | SA_RESTART;
+	(void)sigfillset(&action.sa_mask);
+	for (size_t i = 0; i < MEW_COUNTOF(faults); i++)
+		(void)sigdelset(&action.sa_mask, faults[i]);
+	if (sigaction(number, NULL, &shared.former[number]) != 0)
+		return -1;
+	return sigaction(number, &action, NULL);
+}
+
+/* --- fork -------------------------------------------------------------------------------------------------------- */
+
+static struct mew_cpu_thread *slot_of_caller(void)
+{
+	int tid = mew_os_tid();
+
+	for (uintptr_t i = 0; i < MEW_CPU_SLOTS; i++) {
+		struct mew_cpu_thread *t = slot_at(i);
+
+		if (atomic_load(&t->generation) == 0)
+			break; /* slots are taken from the first on: no one ever was here or behind */
+		if (atomic_load(&t->taken) != 0 && t->timer >= 0 && t->tid == tid)
+			return t;
+	}
+	return NULL;
+}
+
+static void before_fork(void)
+{
+	struct mew_cpu_thread *t = slot_of_caller();
+
+	if (t != NULL)
+		mew_cpu_thread_hold(t);
+}
+
+static void after_fork_in_parent(void)
+{
+	struct mew_cpu_thread *t = slot_of_caller();
+
+	if (t != NULL)
+		mew_cpu_thread_unhold(t);
+}
+
+/* Timers are not inherited, but their numbers may be given again: forget them. */
+static void after_fork_in_child(void)
+{
+	for (uintptr_t i = 0; i < MEW_CPU_SLOTS && atomic_load(&slot_at(i)->generation) != 0; i++) {
+		struct mew_cpu_thread *t = slot_at(i);
+
+		atomic_store(&t->armed, 0);
+		atomic_store(&t->held, 0);
+		atomic_store(&t->asleep, 0);
+		atomic_store(&t->busy, 0);
+		(void)atomic_fetch_add(&t->generation, 1);
+		t->timer = -1;
+	}
+}
+
+int mew_cpu_signal_take(struct mew_error *err)
+{
+	int number;
+
+	if (!map_slots())
+		return mew_error_errno(err, MEW_E_NOMEM, "no address space for the sampled threads: raise ulimit -v");
+	if (!shared.watches_fork) {
+		if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
+			return mew_error_set(err, MEW_E_NOMEM, "no memory to watch fork");
+		shared.watches_fork = true;
+	}
+	if (mew_cpu_signal_is_ours(shared.number))
+		return MEW_OK;
+	number = choose();
+	if (install(number) != 0)
+		return mew_error_errno(err, MEW_E_DENIED, "signal %d cannot be handled", number);
+	shared.number = number;
+	return MEW_OK;
+}

@@ -1,0 +1,173 @@
+/*
+ * cpu_timer.h - one sampled thread: its timer, its grid of random points, its records.
+ * Layer L3. Private to the CPU backend; threads and windows are made outside windows, ticks run in a signal handler.
+ *
+ * The grid: time is cut into cells of one period; each cell has one uniformly random point. A tick is due at each
+ * point and stands for its whole cell, so every moment has the same chance to be seen and the weights add up to the
+ * time. A tick that comes late also stands for the cells whose points have passed; a tick that finds its thread
+ * paused stands for nothing. The time that a recording tick itself takes is not part of the grid and is charged where
+ * it was spent.
+ */
+#ifndef MEW_CPU_TIMER_H
+#define MEW_CPU_TIMER_H
+
+#include "base.h"
+#include "mew.h"
+#include "ring.h"
+#include "unwind.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+struct mew_stackset;
+
+#define MEW_CPU_FRAMES_MAX 256         /* deeper stacks are cut at the entry side */
+#define MEW_CPU_RECORDS ((size_t)1 << 20) /* per thread: 100 s at 0.1 ms; the period grows before they run out */
+#define MEW_CPU_PERIOD_MIN_NS 20000u   /* delivery alone takes 4 us */
+
+/* What the ticks of all threads of one capture read; constant while a window is open. */
+struct mew_cpu_window {
+	struct mew_stackset *stacks;
+	uintptr_t entry_lo, entry_hi; /* stacks end below this code */
+	uint64_t period_ns;
+	uint64_t opened_ns;
+};
+
+struct mew_cpu_record {
+	uint64_t time_ns;   /* since the window opened */
+	uint64_t weight_ns;
+	uint32_t stack;     /* of the window's stack set; 0: the set was full */
+	uint32_t stop;      /* enum mew_unwind_stop */
+};
+
+/*
+ * One thread's state, at a multiple of MEW_CPU_SLOT_BYTES. Never unmapped, only used again under another generation:
+ * a late signal of an earlier timer finds a number that is not its own.
+ */
+struct mew_cpu_thread {
+	/* written by the thread itself, read by its handler */
+	_Atomic uint32_t paused;
+	_Atomic uint32_t asleep;      /* a long pause switched the timer off; resume switches it on */
+	_Atomic uint64_t pauses;
+
+	/* whoever opens and closes the window against the handler */
+	_Atomic uint32_t armed;
+	_Atomic uint32_t busy;        /* a tick is running */
+	_Atomic uint32_t held;        /* fork is under way */
+	_Atomic uint32_t taken;       /* the slot is in use */
+	_Atomic uint32_t generation;
+
+	_Atomic int timer;            /* the kernel's number; -1 for none */
+	_Atomic int tid;
+	int signal_number;
+	bool was_blocked;             /* the thread had the signal blocked before mew_cpu_thread_new() */
+	clockid_t cpu_clock;          /* of this thread, readable from any */
+	const struct mew_cpu_window *window;
+
+	/* the handler's own between arm and disarm */
+	uint64_t random;
+	uint64_t period_ns;
+	uint64_t cell_ns;             /* start of the cell whose point is due */
+	uint64_t due_ns;
+	uint64_t cost_ns16;           /* moving average of a tick's cost, in 1/16 ns */
+	uint64_t pause_seen;          /* value of pauses at the last paused tick */
+	unsigned paused_ticks;        /* in a row within that pause */
+	unsigned full_steps;          /* how often the period was doubled to save records */
+	unsigned backoffs;            /* how often it was doubled for any reason */
+	struct mew_ring ring;
+	struct mew_unwind_thread unwind;
+	uintptr_t pcs[MEW_CPU_FRAMES_MAX];
+};
+#define MEW_CPU_SLOT_BYTES ((uintptr_t)32768)
+#define MEW_CPU_SLOTS ((uintptr_t)1024)
+
+/* --- cpu_signal.c: the signal and the slots ---------------------------------------------------------------------- */
+
+/*
+ * Make sure that a real-time signal is handled by mew: the one already taken when it still is, else a free one, else
+ * the highest (signals that are not mew's own go on to its former handler). Also maps the slots and watches fork,
+ * once.
+ *
+ * Returns  MEW_OK; MEW_E_DENIED or MEW_E_NOMEM with text
+ * Context  runner thread, outside windows
+ */
+int mew_cpu_signal_take(struct mew_error *err);
+
+/* Number of the signal; 0 before mew_cpu_signal_take(). Context: any thread. */
+int mew_cpu_signal_number(void);
+
+/* Is the handler of that signal still mew's? Context: any thread. */
+bool mew_cpu_signal_is_ours(int number);
+
+/* Signals of mew's number that were dropped: of nobody, or of a timer of the past. Context: any thread. */
+uint64_t mew_cpu_signal_strays(void);
+
+/* A free slot under a new generation, cleared but for its ring; NULL when all are taken. Context: any thread. */
+struct mew_cpu_thread *mew_cpu_slot_take(void);
+void mew_cpu_slot_give(struct mew_cpu_thread *t);
+
+/* What a timer carries so that the handler finds the slot: its address and, in the low bits, its generation. */
+void *mew_cpu_slot_value(struct mew_cpu_thread *t);
+
+/* --- cpu_timer.c: one thread ------------------------------------------------------------------------------------- */
+
+/*
+ * Create a timer for a thread id that sends `number` with `value`.
+ *
+ * Returns  the kernel's timer number; -1 with errno
+ * Context  any thread, outside windows
+ */
+int mew_cpu_timer_create(int tid, int number, void *value);
+void mew_cpu_timer_delete(int timer);
+
+/*
+ * Prepare the calling thread: slot, records, stack bounds, timer (not armed), the signal unblocked. The tick's path
+ * is walked once, so that no page and no lazy binding is left for the first real one.
+ *
+ * window   borrowed until mew_cpu_thread_free()
+ * Returns  MEW_OK; a status with text and nothing left behind
+ */
+int mew_cpu_thread_new(struct mew_cpu_thread **out, const struct mew_cpu_window *window, struct mew_error *err);
+
+/* Delete the timer and restore the signal mask. Records stay. Context: the sampled thread. */
+void mew_cpu_thread_detach(struct mew_cpu_thread *t);
+
+/* Give everything back. Context: any thread, after mew_cpu_thread_disarm(). */
+void mew_cpu_thread_free(struct mew_cpu_thread *t);
+
+/* Start a grid at `now` (CLOCK_MONOTONIC). Returns 0 or -1 with errno. Context: any thread. */
+int mew_cpu_thread_arm(struct mew_cpu_thread *t, uint64_t now);
+
+/* Stop ticks; when it returns none is running and none will record. Context: any thread but a handler. */
+void mew_cpu_thread_disarm(struct mew_cpu_thread *t);
+
+/*
+ * Fork on the calling thread: no ticks between the two, since before Linux 4.19 a fork that a signal interrupts
+ * starts over, for ever when it takes longer than a period. Context: atfork.
+ */
+void mew_cpu_thread_hold(struct mew_cpu_thread *t);
+void mew_cpu_thread_unhold(struct mew_cpu_thread *t);
+
+/* One signal of this thread's timer. Context: signal. */
+void mew_cpu_thread_tick(struct mew_cpu_thread *t, const void *ucontext);
+
+/* The slow half of resume. Context: the sampled thread. */
+void mew_cpu_thread_wake(struct mew_cpu_thread *t);
+
+/* Leave and enter the figures: a store each. Context: the sampled thread. */
+static inline void mew_cpu_thread_pause(struct mew_cpu_thread *t)
+{
+	atomic_store_explicit(&t->paused, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&t->pauses, atomic_load_explicit(&t->pauses, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+static inline void mew_cpu_thread_resume(struct mew_cpu_thread *t)
+{
+	atomic_store_explicit(&t->paused, 0, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (MEW_UNLIKELY(atomic_load_explicit(&t->asleep, memory_order_relaxed) != 0))
+		mew_cpu_thread_wake(t);
+}
+
+#endif

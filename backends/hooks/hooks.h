@@ -1,0 +1,83 @@
+/*
+ * hooks.h - the one struct through which libmew talks to libmew_hooks.
+ * Below all layers: it knows libc alone. libmew finds mew_hooks_api() through a weak symbol; absent means "not measured".
+ */
+#ifndef MEW_HOOKS_H
+#define MEW_HOOKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MEW_HOOKS_VERSION 1u
+
+/* The malloc family, each member with the contract of the function it is named after (names that hotpath.h lets pass). */
+struct mew_malloc_family {
+	void *(*do_malloc)(size_t size);
+	void (*do_free)(void *block);
+	void *(*do_calloc)(size_t n, size_t size);
+	void *(*do_realloc)(void *block, size_t size);
+	int (*do_posix_memalign)(void **out, size_t alignment, size_t size);
+	void *(*do_aligned_alloc)(size_t alignment, size_t size);
+	void *(*do_memalign)(size_t alignment, size_t size);
+	void *(*do_valloc)(size_t size);
+	void *(*do_pvalloc)(size_t size);
+	size_t (*do_usable_size)(void *block);
+};
+
+/* Who wants to hear of threads and modules; members may be NULL. Each call keeps errno as it was. */
+struct mew_hooks_listener {
+	void (*thread_start)(void); /* on the new thread, before its function */
+	void (*thread_exit)(void);  /* on that thread, after its function, pthread_exit or cancellation; TSD destructors follow */
+	void (*modules_changed)(void); /* on the thread that called dlopen or dlclose, after it; no loader lock is held */
+};
+
+struct mew_hooks_api {
+	unsigned version; /* MEW_HOOKS_VERSION */
+	size_t size;      /* of this struct; members are added at the end only */
+
+	/* The allocator behind the hooks: complete, every member callable at any time. */
+	const struct mew_malloc_family *next;
+	/* File that provides it ("" when the loader does not say), and whether that is the C library itself. */
+	const char *(*next_path)(void);
+	int (*next_is_libc)(void);
+
+	/*
+	 * Route every call of the family to `family` (borrowed until disarm; every member set), or straight on again.
+	 * A forked child runs disarmed. reallocarray arrives as do_realloc, cfree and the sized frees as do_free.
+	 *
+	 * Returns  0; -1 when armed already, or when the child's disarming cannot be registered
+	 * Context  any thread, not signal, not malloc; calls already under way on other threads finish where they were sent
+	 */
+	int (*arm)(const struct mew_malloc_family *family);
+	void (*disarm)(void);
+
+	/*
+	 * Does a call that libc makes itself reach the hooks? Only then are they first in the process.
+	 *
+	 * Returns  1 it does, 0 it does not, -1 cannot be tried now (armed, or no memory)
+	 * Context  any thread, not signal, not malloc; allocates and frees one string
+	 */
+	int (*selftest)(void);
+
+	/* At most one listener; NULL takes it away. Returns 0, or -1 when another one is there. Context: any thread. */
+	int (*set_listener)(const struct mew_hooks_listener *listener);
+
+	/* How often RTLD_DEEPBIND was taken off a dlopen(): such a library would have missed the hooks. */
+	uint64_t (*deepbind_dropped)(void);
+	/* dlopen() calls passed on without a modules_changed afterwards, because their result depends on the caller. */
+	uint64_t (*modules_unannounced)(void);
+
+	/* Code range of the frame that calls a thread's function: stacks of such threads end above it. */
+	uintptr_t thread_lo, thread_hi;
+};
+
+/*
+ * Entry of the library.
+ *
+ * version  MEW_HOOKS_VERSION of the caller
+ * Returns  the struct; NULL when this library does not speak that version
+ * Context  any thread, malloc
+ */
+const struct mew_hooks_api *mew_hooks_api(unsigned version);
+
+#endif

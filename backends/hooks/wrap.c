@@ -1,0 +1,230 @@
+/*
+ * wrap.c - pthread_create, dlopen, dlclose: passed on unchanged, with a word to the listener of the running capture.
+ * Below all layers; any thread, not malloc. Without a listener a call is passed on by a jump. There is no wrapper of fork:
+ * arm() registers a pthread_atfork handler, which also covers daemon() and forkpty(), whose fork no wrapper sees.
+ */
+#include "config.h"
+
+#include "internal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define STARTS 128u
+
+static const struct mew_hooks_listener *listener;
+static uint64_t deepbind_dropped, modules_unannounced;
+
+int mew_hooks_set_listener(const struct mew_hooks_listener *wanted)
+{
+	const struct mew_hooks_listener *none = NULL;
+
+	if (wanted == NULL) {
+		__atomic_store_n(&listener, NULL, __ATOMIC_RELEASE);
+		return 0;
+	}
+	return __atomic_compare_exchange_n(&listener, &none, wanted, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED) ? 0 : -1;
+}
+
+uint64_t mew_hooks_deepbind_dropped(void)
+{
+	return __atomic_load_n(&deepbind_dropped, __ATOMIC_RELAXED);
+}
+
+uint64_t mew_hooks_modules_unannounced(void)
+{
+	return __atomic_load_n(&modules_unannounced, __ATOMIC_RELAXED);
+}
+
+enum call { CALL_THREAD_START, CALL_THREAD_EXIT, CALL_MODULES_CHANGED };
+
+static void tell(enum call call)
+{
+	const struct mew_hooks_listener *l = __atomic_load_n(&listener, __ATOMIC_ACQUIRE);
+	void (*function)(void) = NULL;
+	int saved = errno;
+
+	if (l == NULL)
+		return;
+	switch (call) {
+	case CALL_THREAD_START: function = l->thread_start; break;
+	case CALL_THREAD_EXIT: function = l->thread_exit; break;
+	case CALL_MODULES_CHANGED: function = l->modules_changed; break;
+	}
+	if (function != NULL)
+		function();
+	errno = saved;
+}
+
+/* The wrapped function behind this library, looked up once; two threads that look at once find the same. */
+static uintptr_t next_of(uintptr_t *slot, const char *name)
+{
+	uintptr_t found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+
+	if (found == 0) {
+		found = mew_hooks_find(name);
+		if (found == 0)
+			mew_hooks_die("libmew_hooks: the C library has no pthread_create, dlopen or dlclose to pass calls on to\n");
+		__atomic_store_n(slot, found, __ATOMIC_RELAXED);
+	}
+	return found;
+}
+
+/* --- threads -------------------------------------------------------------------------------------------------------- */
+
+/* What a new thread needs to begin. Not from the heap: that would be an allocation the program never made. */
+struct start {
+	void *(*function)(void *);
+	void *argument;
+	unsigned char taken;
+};
+static struct start starts[STARTS];
+
+static struct start *take_start(void)
+{
+	void *page;
+
+	for (size_t i = 0; i < STARTS; i++)
+		if (!__atomic_exchange_n(&starts[i].taken, 1, __ATOMIC_ACQUIRE))
+			return &starts[i];
+	page = mmap(NULL, sizeof(struct start), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+static void give_start_back(struct start *s)
+{
+	if ((uintptr_t)s - (uintptr_t)starts < sizeof starts)
+		__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
+	else
+		(void)munmap(s, sizeof *s);
+}
+
+static void leave_thread(void *unused)
+{
+	(void)unused;
+	tell(CALL_THREAD_EXIT);
+}
+
+/*
+ * In a section of its own, with a label behind it, so that its range is known: it is the root of the stacks of a thread.
+ * (__start_ and __stop_ symbols would do, but GNU ld exports them however hidden they are.)
+ */
+__asm__(".pushsection mew_thread_main, 1, \"ax\", @progbits\n"
+	".globl mew_hooks_thread_end\n"
+	".hidden mew_hooks_thread_end\n"
+	"mew_hooks_thread_end:\n"
+	".popsection");
+
+__attribute__((noinline, section("mew_thread_main"))) void *mew_hooks_thread_main(void *data)
+{
+	struct start s = *(struct start *)data;
+	void *result;
+
+	give_start_back(data);
+	tell(CALL_THREAD_START);
+	pthread_cleanup_push(leave_thread, NULL);
+	result = s.function(s.argument);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+MEW_HOOKS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *), void *argument)
+{
+	static uintptr_t next;
+	create_fn *create = (create_fn *)next_of(&next, "pthread_create");
+	struct start *s;
+	int error;
+
+	if (__atomic_load_n(&listener, __ATOMIC_RELAXED) == NULL)
+		return create(thread, attr, function, argument);
+	s = take_start();
+	if (s == NULL)
+		return create(thread, attr, function, argument);
+	s->function = function;
+	s->argument = argument;
+	error = create(thread, attr, mew_hooks_thread_main, s);
+	if (error != 0)
+		give_start_back(s);
+	return error;
+}
+
+/* --- modules -------------------------------------------------------------------------------------------------------- */
+
+static bool has_search_path(const struct link_map *map)
+{
+	for (const ElfW(Dyn) *d = map->l_ld; d != NULL && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_RUNPATH || d->d_tag == DT_RPATH)
+			return true;
+	return false;
+}
+
+/*
+ * glibc's dlopen looks at its return address: the caller's RUNPATH (and the RPATH of it) is searched for names without a
+ * slash, and $ORIGIN is the caller's folder. From here it would see this library instead, which has neither.
+ */
+__attribute__((noinline)) static bool depends_on_caller(const char *path, const void *caller)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	if (path == NULL)
+		return false;
+	if (strchr(path, '$') != NULL)
+		return true;
+	if (strchr(path, '/') != NULL)
+		return false;
+	return dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && map != NULL && has_search_path(map);
+}
+
+/* A call in tail position must become a jump at every optimisation level: the callee reads its return address. */
+#if defined(__clang__)
+#define MUST_JUMP __attribute__((musttail))
+#define JUMPING_FUNCTION
+#else
+#define MUST_JUMP
+#define JUMPING_FUNCTION __attribute__((optimize("O2", "optimize-sibling-calls")))
+#endif
+
+typedef void *dlopen_fn(const char *, int);
+static uintptr_t next_dlopen;
+
+static void *open_and_tell(const char *path, int flags)
+{
+	void *handle = ((dlopen_fn *)next_of(&next_dlopen, "dlopen"))(path, flags);
+
+	if (handle != NULL && path != NULL)
+		tell(CALL_MODULES_CHANGED);
+	return handle;
+}
+
+MEW_HOOKS_EXPORT JUMPING_FUNCTION void *dlopen(const char *path, int flags)
+{
+	dlopen_fn *open = (dlopen_fn *)next_of(&next_dlopen, "dlopen");
+
+	if ((flags & RTLD_DEEPBIND) != 0) {
+		/* such a library binds to libc's malloc past the hooks, and past any other allocator */
+		flags &= ~RTLD_DEEPBIND;
+		(void)__atomic_fetch_add(&deepbind_dropped, 1, __ATOMIC_RELAXED);
+	}
+	if (__atomic_load_n(&listener, __ATOMIC_RELAXED) == NULL)
+		MUST_JUMP return open(path, flags);
+	if (!depends_on_caller(path, __builtin_return_address(0)))
+		MUST_JUMP return open_and_tell(path, flags);
+	(void)__atomic_fetch_add(&modules_unannounced, 1, __ATOMIC_RELAXED);
+	MUST_JUMP return open(path, flags);
+}
+
+MEW_HOOKS_EXPORT int dlclose(void *handle)
+{
+	static uintptr_t next;
+	int result = ((int (*)(void *))next_of(&next, "dlclose"))(handle);
+
+	tell(CALL_MODULES_CHANGED);
+	return result;
+}

@@ -1,0 +1,304 @@
+/*
+ * memory.c - the memory backend: what the loop allocates, exactly, and with stacks on request.
+ * Layer L3. Called by the runner outside malloc; the events themselves are in memory_count.c and memory_capture.c.
+ */
+#include "config.h"
+
+#include "memory.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "hooks_link.h"
+#include "modules.h"
+#include "shadow.h"
+#include "sink.h"
+
+#define LIBC_GRANULE_BITS 4u  /* MALLOC_ALIGNMENT of glibc on 64-bit machines */
+#define OTHER_GRANULE_BITS 3u /* jemalloc, tcmalloc and mimalloc have a class of 8 bytes */
+
+struct mew_capture {
+	const struct mew_hooks_api *api;
+	bool stacks;
+	bool open; /* the window */
+};
+
+static struct mew_capture *running; /* atomic; one per process */
+
+/* --- can it work here --------------------------------------------------------------------------------------------------- */
+
+extern void sanitizer_asan(void) __asm__("__asan_init") __attribute__((weak));
+extern void sanitizer_tsan(void) __asm__("__tsan_init") __attribute__((weak));
+extern void sanitizer_msan(void) __asm__("__msan_init") __attribute__((weak));
+
+static const char *sanitizer(void)
+{
+	if (sanitizer_asan != NULL)
+		return "AddressSanitizer";
+	if (sanitizer_tsan != NULL)
+		return "ThreadSanitizer";
+	return sanitizer_msan != NULL ? "MemorySanitizer" : NULL;
+}
+
+static const char *first_malloc(void)
+{
+	Dl_info info;
+	void *found = dlsym(RTLD_DEFAULT, "malloc");
+
+	return found != NULL && dladdr(found, &info) != 0 && info.dli_fname != NULL ? info.dli_fname : "another library";
+}
+
+static int find_hooks(const struct mew_hooks_api **out, struct mew_error *err)
+{
+	const struct mew_hooks_api *api = mew_hooks_link();
+	const char *name = sanitizer();
+
+	if (name != NULL)
+		return mew_error_set(err, MEW_E_UNSUPPORTED, "this program is built with %s, which replaces malloc itself: measure "
+				     "memory in a build without -fsanitize", name);
+	if (api == NULL && dlsym(RTLD_DEFAULT, "mew_hooks_api") != NULL)
+		return mew_error_set(err, MEW_E_UNSUPPORTED, "the libmew_hooks in this process is of another version than libmew: "
+				     "install both from one build");
+	if (api == NULL)
+		return mew_error_set(err, MEW_E_UNSUPPORTED, "libmew_hooks is not in this process: add -lmew_hooks before other "
+				     "libraries (pkg-config --libs mew does) or run it with `mew run`");
+	switch (api->selftest()) {
+	case 1: *out = api; return MEW_OK;
+	case 0:
+		return mew_error_set(err, MEW_E_UNSUPPORTED, "libmew_hooks is loaded but not first, malloc is that of %s: put "
+				     "-lmew_hooks before it, or run it with `mew run`", first_malloc());
+	default: return mew_error_set(err, MEW_E_BUSY, "libmew_hooks is in use by another capture of this process");
+	}
+}
+
+static int memory_probe(struct mew_error *err)
+{
+	const struct mew_hooks_api *api;
+
+	if (__atomic_load_n(&running, __ATOMIC_ACQUIRE) != NULL)
+		return mew_error_set(err, MEW_E_BUSY, "a memory capture is running in this process");
+	return find_hooks(&api, err);
+}
+
+/* --- threads of the process ---------------------------------------------------------------------------------------------- */
+
+static void begin_thread(void)
+{
+	struct mew_heap_thread *self = &mew_heap_self;
+
+	self->ended = false;
+	mew_heap_count_join(self);
+	if (mew_heap.stacks)
+		(void)mew_heap_capture_join(self); /* tried again at its first allocation */
+}
+
+static void end_thread(void)
+{
+	struct mew_heap_thread *self = &mew_heap_self;
+
+	self->ended = true;
+	mew_heap_count_leave(self);
+	mew_heap_capture_leave(self);
+}
+
+static void modules_changed(void)
+{
+	/* without memory the old snapshot stays, and stacks end at the new module */
+	(void)mew_modules_renew();
+}
+
+static const struct mew_hooks_listener count_listener = { .thread_start = begin_thread, .thread_exit = end_thread };
+static const struct mew_hooks_listener capture_listener = {
+	.thread_start = begin_thread,
+	.thread_exit = end_thread,
+	.modules_changed = modules_changed,
+};
+
+/* --- the contract ------------------------------------------------------------------------------------------------------- */
+
+static int prepare(struct mew_capture *c, const struct mew_capture_config *config, struct mew_error *err)
+{
+	int status = find_hooks(&c->api, err);
+
+	if (status != MEW_OK)
+		return status;
+	if (mew_shadow_init(c->api->next_is_libc() ? LIBC_GRANULE_BITS : OTHER_GRANULE_BITS) != 0)
+		return mew_error_set(err, MEW_E_NOMEM, "no address space for the table of blocks: raise `ulimit -v`");
+	mew_heap.next = c->api->next;
+	mew_heap.pid = (int)getpid();
+	mew_heap.session++;
+	mew_heap.stacks = c->stacks;
+	if (c->stacks && mew_heap_capture_open(config->entry_lo, config->entry_hi) != 0)
+		return mew_error_set(err, MEW_E_NOMEM, "no address space for the stacks: raise `ulimit -v`");
+	if (c->api->set_listener(c->stacks ? &capture_listener : &count_listener) == 0)
+		return MEW_OK;
+	if (c->stacks)
+		mew_heap_capture_close();
+	return mew_error_set(err, MEW_E_BUSY, "libmew_hooks is in use by another capture of this process");
+}
+
+static int memory_open(struct mew_capture **out, const struct mew_capture_config *config, struct mew_error *err)
+{
+	struct mew_capture *none = NULL, *c;
+	int status;
+
+	c = calloc(1, sizeof *c);
+	if (c == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory to open the memory capture");
+	c->stacks = config->stacks != 0;
+	if (!__atomic_compare_exchange_n(&running, &none, c, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		free(c);
+		return mew_error_set(err, MEW_E_BUSY, "a memory capture is running in this process");
+	}
+	status = prepare(c, config, err);
+	if (status != MEW_OK) {
+		__atomic_store_n(&running, NULL, __ATOMIC_RELEASE);
+		free(c);
+		return status;
+	}
+	*out = c;
+	return MEW_OK;
+}
+
+static int memory_thread_begin(struct mew_capture *c, unsigned thread, struct mew_error *err)
+{
+	struct mew_heap_thread *self = &mew_heap_self;
+
+	(void)thread;
+	self->paused = false;
+	self->ended = false;
+	if (!c->stacks)
+		mew_heap_count_join(self);
+	else if (mew_heap_capture_join(self) != 0)
+		return mew_error_set(err, MEW_E_NOMEM, "the bounds of the stack of benchmark thread %u cannot be found: is /proc "
+				     "mounted?", thread);
+	return MEW_OK;
+}
+
+static int memory_begin(struct mew_capture *c, struct mew_error *err)
+{
+	if (c->stacks && mew_modules_renew() != 0)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the list of loaded libraries");
+	mew_shadow_next_epoch();
+	if (c->stacks)
+		mew_heap_capture_reset();
+	else
+		mew_heap_count_reset();
+	__atomic_store_n(&mew_heap.signals, 0, __ATOMIC_RELAXED);
+	if (c->api->arm(c->stacks ? &mew_heap_capture_family : &mew_heap_count_family) != 0)
+		return mew_error_set(err, MEW_E_BUSY, "libmew_hooks is in use by another capture of this process");
+	c->open = true;
+	mew_heap_window_open();
+	return MEW_OK;
+}
+
+static void memory_pause(struct mew_capture *c, unsigned thread)
+{
+	(void)c;
+	(void)thread;
+	mew_heap_self.paused = true;
+}
+
+static void memory_resume(struct mew_capture *c, unsigned thread)
+{
+	(void)c;
+	(void)thread;
+	mew_heap_self.paused = false;
+}
+
+static void memory_end(struct mew_capture *c)
+{
+	if (!c->open)
+		return;
+	c->open = false;
+	if (c->stacks)
+		mew_heap_capture_finish();
+	else
+		mew_heap_count_finish();
+	c->api->disarm();
+	mew_heap.counts.lost += __atomic_load_n(&mew_heap.signals, __ATOMIC_RELAXED);
+}
+
+static void memory_thread_end(struct mew_capture *c, unsigned thread)
+{
+	(void)c;
+	(void)thread;
+	mew_heap_self.paused = false; /* a loop may end while paused */
+}
+
+static void push_figures(struct mew_sink *sink)
+{
+	const struct mew_heap_counts *f = &mew_heap.counts;
+	/* every allocation that was not the new size of a tracked block brought one */
+	uint64_t joined = f->allocations - (f->reallocs_moved + f->reallocs_in_place - f->adopted);
+
+	mew_sink_u64(sink, MEW_FIG_PEAK_BYTES, (uint64_t)mew_heap.peak);
+	mew_sink_u64(sink, MEW_FIG_TOTAL_BYTES, (uint64_t)mew_heap.peak); /* the heap alive at the peak, and the heap is all */
+	mew_sink_u64(sink, MEW_FIG_TOTAL_ALLOCATIONS, f->allocations);
+	mew_sink_u64(sink, MEW_FIG_CUMULATIVE_BYTES, f->cumulative_bytes);
+	mew_sink_u64(sink, MEW_FIG_FREES, f->frees);
+	mew_sink_u64(sink, MEW_FIG_REALLOCS_MOVED, f->reallocs_moved);
+	mew_sink_u64(sink, MEW_FIG_REALLOCS_IN_PLACE, f->reallocs_in_place);
+	mew_sink_u64(sink, MEW_FIG_FAILED, f->failed);
+	mew_sink_u64(sink, MEW_FIG_FOREIGN_FREES, f->foreign_frees);
+	mew_sink_u64(sink, MEW_FIG_ADOPTED, f->adopted);
+	mew_sink_u64(sink, MEW_FIG_NET_BYTES, (uint64_t)mew_heap.live);
+	mew_sink_u64(sink, MEW_FIG_NET_BLOCKS, joined - f->frees);
+	mew_sink_u64(sink, MEW_FIG_MEMORY_LOST, f->lost);
+	mew_sink_u64(sink, MEW_FIG_MEMORY_ITERATIONS, sink->iterations);
+	if (sink->iterations == 0) {
+		mew_sink_absent(sink, MEW_FIG_ALLOCATIONS_PER_ITERATION, "no iteration was completed in the window");
+		mew_sink_absent(sink, MEW_FIG_BYTES_PER_ITERATION, "no iteration was completed in the window");
+		return;
+	}
+	mew_sink_f64(sink, MEW_FIG_ALLOCATIONS_PER_ITERATION, (double)f->allocations / (double)sink->iterations);
+	mew_sink_f64(sink, MEW_FIG_BYTES_PER_ITERATION, (double)f->cumulative_bytes / (double)sink->iterations);
+}
+
+static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
+{
+	push_figures(sink);
+	if (c->stacks)
+		mew_heap_capture_drain(sink, c->api);
+	if (sink->failed)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory to keep what the memory capture saw");
+	if (mew_heap.counts.lost != 0)
+		return mew_error_set(err, MEW_E_LOST, "%llu allocation records were lost, so the figures would be wrong: is memory or "
+				     "address space limited (ulimit -v), or does a signal handler allocate?",
+				     (unsigned long long)mew_heap.counts.lost);
+	return MEW_OK;
+}
+
+static void memory_close(struct mew_capture *c)
+{
+	if (c == NULL)
+		return;
+	memory_end(c);
+	(void)c->api->set_listener(NULL);
+	if (c->stacks)
+		mew_heap_capture_close();
+	mew_heap_count_close();
+	__atomic_store_n(&running, NULL, __ATOMIC_RELEASE);
+	free(c);
+}
+
+extern const struct mew_backend mew_backend_memory; /* the registry declares it for itself */
+
+const struct mew_backend mew_backend_memory = {
+	.abi = MEW_BACKEND_ABI,
+	.name = "hooks",
+	.help = "allocations of the loop through an interposed malloc family, exact",
+	.pass = MEW_PASS_MEMORY,
+	.probe = memory_probe,
+	.open = memory_open,
+	.thread_begin = memory_thread_begin,
+	.begin = memory_begin,
+	.pause = memory_pause,
+	.resume = memory_resume,
+	.end = memory_end,
+	.thread_end = memory_thread_end,
+	.drain = memory_drain,
+	.close = memory_close,
+};

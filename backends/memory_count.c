@@ -1,0 +1,387 @@
+/*
+ * memory_count.c - exact figures of the tracked blocks, without stacks.
+ * Layer L3; the hooks here run inside malloc on any thread.
+ *
+ * One thread: plain counters. Several: each has a share with a lock of its own, which nobody else wants as a rule. The
+ * peak of the whole process stays exact, because a share may move on its own only where no new peak is possible:
+ *
+ *   falling  the sum of all `live` and all `room` is at most the peak. An event that adds needs room in its own share,
+ *            one that removes makes room. When the room does not suffice, all shares are locked and looked at together:
+ *            either what is left below the peak is dealt out anew, or a new peak has begun, and all shares are
+ *   rising   additions are free, since a peak is only complete when something is removed. The first removal locks all
+ *            shares, takes the sum as the peak if it is higher, deals out what the removal left below it: falling again.
+ *
+ * Lock order: mew_heap.lock, then shares in the order of the list. A thread never holds its own share's lock and waits.
+ */
+#include "config.h"
+
+#include "memory.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os.h"
+#include "shadow.h"
+
+#include "hotpath.h"
+
+#define SHARE_BATCH_BYTES ((size_t)16384)
+#define SPINS 100
+#define YIELDS_PER_CHECK 64u
+
+struct mew_heap_share {
+	unsigned lock;
+	bool rising;
+	int64_t room; /* bytes it may add alone; no meaning while rising */
+	int64_t live; /* bytes it added minus bytes it removed: below 0 where it frees what others allocated */
+	struct mew_heap_counts counts;
+	struct mew_heap_share *next;
+} __attribute__((aligned(64)));
+
+struct mew_heap mew_heap;
+MEW_HOT_TLS struct mew_heap_thread mew_heap_self;
+
+static struct mew_heap_share late;            /* of threads past their end, and when memory for shares ran out */
+static struct mew_heap_share *shares = &late; /* all of the capture, under mew_heap.lock */
+static struct mew_heap_share *spare;          /* never unmapped: a late thread may still hold one */
+static bool rising = true;                    /* under mew_heap.lock */
+
+/* --- locks --------------------------------------------------------------------------------------------------------- */
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#else
+	__asm__ volatile("" : : : "memory");
+#endif
+}
+
+bool mew_heap_lock_slow(unsigned *lock)
+{
+	for (unsigned yields = 1;; yields++) {
+		for (int i = 0; i < SPINS; i++) {
+			if (!__atomic_load_n(lock, __ATOMIC_RELAXED) && !__atomic_exchange_n(lock, 1u, __ATOMIC_ACQUIRE))
+				return true;
+			relax();
+		}
+		(void)syscall(SYS_sched_yield);
+		if (yields % YIELDS_PER_CHECK == 0 && (int)syscall(SYS_getpid) != mew_heap.pid)
+			return false;
+	}
+}
+
+static bool lock_all(void)
+{
+	if (!mew_heap_lock(&mew_heap.lock))
+		return false;
+	for (struct mew_heap_share *s = shares; s != NULL; s = s->next)
+		if (!mew_heap_lock(&s->lock))
+			return false;
+	return true;
+}
+
+static void unlock_all(void)
+{
+	for (struct mew_heap_share *s = shares; s != NULL; s = s->next)
+		mew_heap_unlock(&s->lock);
+	mew_heap_unlock(&mew_heap.lock);
+}
+
+/* --- shares --------------------------------------------------------------------------------------------------------- */
+
+static void refill_spare(void)
+{
+	int saved = errno;
+	struct mew_heap_share *batch = mew_os_map(SHARE_BATCH_BYTES);
+
+	errno = saved;
+	for (size_t i = 0; batch != NULL && i < SHARE_BATCH_BYTES / sizeof *batch; i++) {
+		batch[i].next = spare;
+		spare = &batch[i];
+	}
+}
+
+/* A fresh share in the list; `late` when there is no memory. Under mew_heap.lock. */
+static struct mew_heap_share *take_share(void)
+{
+	struct mew_heap_share *s;
+
+	if (spare == NULL)
+		refill_spare();
+	s = spare;
+	if (s == NULL || !mew_heap_lock(&s->lock))
+		return &late;
+	spare = s->next;
+	s->rising = rising;
+	s->room = 0;
+	s->live = 0;
+	memset(&s->counts, 0, sizeof s->counts);
+	s->next = shares;
+	shares = s;
+	mew_heap_unlock(&s->lock);
+	return s;
+}
+
+static MEW_NOINLINE bool join(struct mew_heap_thread *self)
+{
+	if (!mew_heap_lock(&mew_heap.lock))
+		return false;
+	__atomic_store_n(&mew_heap.alone, 0, __ATOMIC_RELAXED);
+	self->share = take_share();
+	self->session = mew_heap.session;
+	mew_heap_unlock(&mew_heap.lock);
+	return true;
+}
+
+static bool one_thread(void)
+{
+#ifdef MEW_ONE_THREAD_KNOWN
+	return __libc_single_threaded;
+#else
+	return false;
+#endif
+}
+
+void mew_heap_window_open(void)
+{
+	__atomic_store_n(&mew_heap.open, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&mew_heap.alone, one_thread(), __ATOMIC_RELEASE);
+}
+
+void mew_heap_window_close(void)
+{
+	__atomic_store_n(&mew_heap.alone, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&mew_heap.open, 0, __ATOMIC_RELAXED);
+}
+
+void mew_heap_count_join(struct mew_heap_thread *self)
+{
+	if (!one_thread() && (self->share == NULL || self->session != mew_heap.session))
+		(void)join(self);
+}
+
+static void add_counts(struct mew_heap_counts *to, const struct mew_heap_counts *from)
+{
+	to->allocations += from->allocations;
+	to->cumulative_bytes += from->cumulative_bytes;
+	to->frees += from->frees;
+	to->reallocs_moved += from->reallocs_moved;
+	to->reallocs_in_place += from->reallocs_in_place;
+	to->failed += from->failed;
+	to->foreign_frees += from->foreign_frees;
+	to->adopted += from->adopted;
+	to->lost += from->lost;
+}
+
+/* Move what a share holds to the common figures. Under both locks. Its room is given up, which only lowers the sum. */
+static void fold(struct mew_heap_share *s)
+{
+	add_counts(&mew_heap.counts, &s->counts);
+	memset(&s->counts, 0, sizeof s->counts);
+	mew_heap.live += s->live;
+	s->live = 0;
+	s->room = 0;
+}
+
+void mew_heap_count_leave(struct mew_heap_thread *self)
+{
+	struct mew_heap_share *s = self->share, **link = &shares;
+
+	if (s == NULL || s == &late || self->session != mew_heap.session || !mew_heap_lock(&mew_heap.lock))
+		return;
+	if (!mew_heap_lock(&s->lock))
+		return;
+	fold(s);
+	mew_heap_unlock(&s->lock);
+	while (*link != NULL && *link != s)
+		link = &(*link)->next;
+	if (*link == s) {
+		*link = s->next;
+		s->next = spare;
+		spare = s;
+	}
+	self->share = &late;
+	mew_heap_unlock(&mew_heap.lock);
+}
+
+/* --- events of several threads --------------------------------------------------------------------------------------- */
+
+MEW_HEAP_INLINE bool fits(const struct mew_heap_share *s, int64_t change)
+{
+	return s->rising ? change >= 0 : change <= s->room;
+}
+
+/* Deal out what is left below the peak. Under all locks. */
+static void deal(struct mew_heap_share *first, int64_t slack)
+{
+	int64_t n = 0, part;
+
+	for (struct mew_heap_share *s = shares; s != NULL; s = s->next)
+		n++;
+	part = slack / n;
+	rising = false;
+	for (struct mew_heap_share *s = shares; s != NULL; s = s->next) {
+		s->rising = false;
+		s->room = part;
+	}
+	first->room += slack - part * n;
+}
+
+/* An event that does not fit its share. Under all locks. */
+static void settle(struct mew_heap_share *mine, int64_t change)
+{
+	int64_t live = mew_heap.live;
+
+	for (struct mew_heap_share *s = shares; s != NULL; s = s->next)
+		live += s->live;
+	mine->live += change;
+	if (change < 0 && live > mew_heap.peak)
+		mew_heap.peak = live;
+	if (live + change <= mew_heap.peak) {
+		deal(mine, mew_heap.peak - live - change);
+		return;
+	}
+	rising = true;
+	for (struct mew_heap_share *s = shares; s != NULL; s = s->next)
+		s->rising = true;
+}
+
+/* The table entry and the numbers of an event. False: the block could not be entered, the event counts as lost. */
+MEW_HEAP_INLINE bool record(struct mew_heap_counts *counts, enum mew_heap_event event, const void *block, size_t size)
+{
+	if (mew_heap_enters(event) && MEW_UNLIKELY(!mew_shadow_put(block, size, 0))) {
+		counts->lost++;
+		return false;
+	}
+	mew_heap_note(counts, event, size);
+	return true;
+}
+
+static MEW_NOINLINE void enter_together(struct mew_heap_share *s, enum mew_heap_event event, const void *block, size_t size,
+					int64_t change)
+{
+	if (!lock_all())
+		return; /* a forked child; nobody asks for its figures */
+	if (__atomic_load_n(&mew_heap.open, __ATOMIC_RELAXED) && record(&s->counts, event, block, size))
+		settle(s, change);
+	unlock_all();
+}
+
+MEW_HEAP_INLINE void enter_share(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
+			       int64_t change)
+{
+	struct mew_heap_share *s;
+
+	if (MEW_UNLIKELY(self->session != mew_heap.session || self->share == NULL) && !join(self))
+		return;
+	s = self->share;
+	if (MEW_UNLIKELY(!mew_heap_lock(&s->lock)))
+		return;
+	if (MEW_UNLIKELY(!fits(s, change))) {
+		mew_heap_unlock(&s->lock);
+		enter_together(s, event, block, size, change);
+		return;
+	}
+	if (MEW_LIKELY(__atomic_load_n(&mew_heap.open, __ATOMIC_RELAXED)) && record(&s->counts, event, block, size)) {
+		s->live += change;
+		s->room -= change;
+	}
+	mew_heap_unlock(&s->lock);
+}
+
+/* Of its own for the two events that matter for speed. */
+static MEW_NOINLINE void enter_join(struct mew_heap_thread *self, const void *block, size_t size)
+{
+	enter_share(self, MEW_HEAP_JOIN, block, size, (int64_t)size);
+}
+
+static MEW_NOINLINE void enter_leave(struct mew_heap_thread *self, size_t size)
+{
+	enter_share(self, MEW_HEAP_LEAVE, NULL, 0, -(int64_t)size);
+}
+
+static MEW_NOINLINE void enter_other(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
+				     int64_t change)
+{
+	enter_share(self, event, block, size, change);
+}
+
+/* --- one event ---------------------------------------------------------------------------------------------------------- */
+
+MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
+			 size_t old_size, uint32_t old_stack, const void *caller)
+{
+	int64_t change = (int64_t)size - (int64_t)old_size;
+
+	(void)old_stack;
+	(void)caller;
+	if (MEW_LIKELY(mew_heap_alone())) {
+		if (!record(&mew_heap.counts, event, block, size))
+			return;
+		mew_heap.live += change;
+		if (mew_heap.live > mew_heap.peak)
+			mew_heap.peak = mew_heap.live;
+	} else if (event == MEW_HEAP_JOIN) {
+		enter_join(self, block, size);
+	} else if (event == MEW_HEAP_LEAVE) {
+		enter_leave(self, old_size);
+	} else {
+		enter_other(self, event, block, size, change);
+	}
+}
+
+#include "memory_family.h"
+
+const struct mew_malloc_family mew_heap_count_family = MEW_HEAP_FAMILY;
+
+/* --- the window ----------------------------------------------------------------------------------------------------------- */
+
+void mew_heap_count_reset(void)
+{
+	(void)lock_all();
+	memset(&mew_heap.counts, 0, sizeof mew_heap.counts);
+	mew_heap.live = 0;
+	mew_heap.peak = 0;
+	rising = true;
+	for (struct mew_heap_share *s = shares; s != NULL; s = s->next) {
+		s->rising = true;
+		s->room = 0;
+		s->live = 0;
+		memset(&s->counts, 0, sizeof s->counts);
+	}
+	unlock_all();
+}
+
+void mew_heap_count_finish(void)
+{
+	(void)lock_all();
+	mew_heap_window_close();
+	for (struct mew_heap_share *s = shares; s != NULL; s = s->next)
+		fold(s);
+	if (mew_heap.live > mew_heap.peak)
+		mew_heap.peak = mew_heap.live;
+	unlock_all();
+}
+
+void mew_heap_count_close(void)
+{
+	struct mew_heap_share *s;
+
+	if (!mew_heap_lock(&mew_heap.lock))
+		return;
+	while (shares != NULL) {
+		s = shares;
+		shares = s->next;
+		if (s != &late) {
+			s->next = spare;
+			spare = s;
+		}
+	}
+	late.next = NULL;
+	shares = &late;
+	mew_heap_unlock(&mew_heap.lock);
+}

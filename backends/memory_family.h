@@ -1,0 +1,195 @@
+/*
+ * memory_family.h - the malloc family of an armed capture, included once by each file that enters events.
+ * Layer L3, a template: the includer defines `enter()` first, so that each of the two ways of entering an event gets its own
+ * straight code. Context: malloc, any thread, possibly in a signal handler.
+ *
+ *   MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
+ *                            size_t old_size, uint32_t old_stack, const void *caller)
+ *
+ * block and size are what the event leaves in the table (mew_heap_enters), old_size and old_stack what it took out.
+ *
+ * Order: a record leaves the table before the real free and enters it after the real malloc; realloc does both, and puts
+ * the record back when it failed. A block is admitted when its call returns in the window on a thread that is not paused.
+ * A pause stops admission alone: frees of tracked blocks count in it, and a realloc of one keeps it tracked with the
+ * smaller of both sizes, for what a block loses in a pause is freed, and what it gains there is outside the figures.
+ */
+
+MEW_HEAP_INLINE void after_malloc(struct mew_heap_thread *self, const void *block, size_t size, const void *caller)
+{
+	self->busy = MEW_HEAP_ACCOUNTING;
+	if (MEW_UNLIKELY(self->paused)) {
+		/* not admitted, and no failure of the measured code either */
+	} else if (MEW_LIKELY(block != NULL)) {
+		enter(self, MEW_HEAP_JOIN, block, size, 0, 0, caller);
+	} else if (size != 0) {
+		enter(self, MEW_HEAP_FAILED, NULL, 0, 0, 0, caller);
+	}
+	self->busy = MEW_HEAP_FREE;
+}
+
+/* The frame of the calling hook ends here; what lies above it is the program's. */
+#define CALLER __builtin_return_address(0)
+
+/* One hook: `call` on the next allocator, whose block of `size` bytes is then admitted. */
+#define HOOK(call, size)                                                                                               \
+	struct mew_heap_thread *self = &mew_heap_self;                                                                 \
+	void *block;                                                                                                   \
+                                                                                                                       \
+	if (MEW_UNLIKELY(self->busy != MEW_HEAP_FREE)) {                                                               \
+		mew_heap_nested(self);                                                                                 \
+		return mew_heap.next->call;                                                                            \
+	}                                                                                                              \
+	self->busy = MEW_HEAP_ALLOCATOR;                                                                               \
+	block = mew_heap.next->call;                                                                                   \
+	after_malloc(self, block, size, CALLER);                                                                       \
+	return block
+
+static void *hook_malloc(size_t size)
+{
+	HOOK(do_malloc(size), size);
+}
+
+static void *hook_calloc(size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes))
+		bytes = SIZE_MAX; /* fails below, and counts as failed */
+	HOOK(do_calloc(n, size), bytes);
+}
+
+static void *hook_aligned_alloc(size_t alignment, size_t size)
+{
+	HOOK(do_aligned_alloc(alignment, size), size);
+}
+
+static void *hook_memalign(size_t alignment, size_t size)
+{
+	HOOK(do_memalign(alignment, size), size);
+}
+
+static void *hook_valloc(size_t size)
+{
+	HOOK(do_valloc(size), size);
+}
+
+static void *hook_pvalloc(size_t size)
+{
+	HOOK(do_pvalloc(size), size);
+}
+
+static void *hook_realloc_nothing(size_t size, const void *caller)
+{
+	struct mew_heap_thread *self = &mew_heap_self;
+	void *block;
+
+	self->busy = MEW_HEAP_ALLOCATOR;
+	block = mew_heap.next->do_realloc(NULL, size);
+	after_malloc(self, block, size, caller);
+	return block;
+}
+
+static int hook_posix_memalign(void **out, size_t alignment, size_t size)
+{
+	struct mew_heap_thread *self = &mew_heap_self;
+	int error;
+
+	if (MEW_UNLIKELY(self->busy != MEW_HEAP_FREE)) {
+		mew_heap_nested(self);
+		return mew_heap.next->do_posix_memalign(out, alignment, size);
+	}
+	self->busy = MEW_HEAP_ALLOCATOR;
+	error = mew_heap.next->do_posix_memalign(out, alignment, size);
+	/* *out is untouched when it fails; any size but 0 then stands for the failure */
+	after_malloc(self, error == 0 ? *out : NULL, error == 0 ? size : SIZE_MAX, CALLER);
+	return error;
+}
+
+static void hook_free(void *block)
+{
+	struct mew_heap_thread *self = &mew_heap_self;
+	uint32_t stack = 0;
+	size_t size;
+
+	if (block == NULL)
+		return;
+	if (MEW_UNLIKELY(self->busy != MEW_HEAP_FREE)) {
+		mew_heap_nested(self);
+		mew_heap.next->do_free(block);
+		return;
+	}
+	self->busy = MEW_HEAP_ACCOUNTING;
+	if (MEW_LIKELY(mew_shadow_take(block, &size, &stack)))
+		enter(self, MEW_HEAP_LEAVE, NULL, 0, size, stack, NULL);
+	else if (!self->paused)
+		enter(self, MEW_HEAP_FOREIGN, NULL, 0, 0, 0, NULL);
+	self->busy = MEW_HEAP_ALLOCATOR;
+	mew_heap.next->do_free(block);
+	self->busy = MEW_HEAP_FREE;
+}
+
+/* What a realloc of a block came to. `tracked`: it was taken out of the table with this old size and stack. */
+MEW_HEAP_INLINE void after_realloc(struct mew_heap_thread *self, const void *block, const void *moved, size_t size,
+				   bool tracked, size_t old, uint32_t stack, const void *caller)
+{
+	if (moved == NULL && size == 0) { /* this allocator frees */
+		if (tracked)
+			enter(self, MEW_HEAP_LEAVE, NULL, 0, old, stack, NULL);
+		else if (!self->paused)
+			enter(self, MEW_HEAP_FOREIGN, NULL, 0, 0, 0, NULL);
+		return;
+	}
+	if (moved == NULL) {
+		if (tracked)
+			(void)mew_shadow_put(block, old, stack); /* it was there, so its leaf is */
+		if (!self->paused)
+			enter(self, MEW_HEAP_FAILED, NULL, 0, 0, 0, NULL);
+		return;
+	}
+	if (!self->paused && tracked)
+		enter(self, moved == block ? MEW_HEAP_RESIZE : MEW_HEAP_MOVE, moved, size, old, stack, caller);
+	else if (!self->paused)
+		enter(self, moved == block ? MEW_HEAP_ADOPT_IN_PLACE : MEW_HEAP_ADOPT_MOVED, moved, size, 0, 0, caller);
+	else if (tracked)
+		enter(self, MEW_HEAP_SHRINK, moved, size < old ? size : old, old, stack, NULL);
+}
+
+static void *hook_realloc(void *block, size_t size)
+{
+	struct mew_heap_thread *self = &mew_heap_self;
+	uint32_t stack = 0;
+	size_t old = 0;
+	bool tracked;
+	void *moved;
+
+	if (MEW_UNLIKELY(self->busy != MEW_HEAP_FREE)) {
+		mew_heap_nested(self);
+		return mew_heap.next->do_realloc(block, size);
+	}
+	if (block == NULL)
+		return hook_realloc_nothing(size, CALLER);
+	self->busy = MEW_HEAP_ACCOUNTING;
+	tracked = mew_shadow_take(block, &old, &stack);
+	self->busy = MEW_HEAP_ALLOCATOR;
+	moved = mew_heap.next->do_realloc(block, size);
+	self->busy = MEW_HEAP_ACCOUNTING;
+	after_realloc(self, block, moved, size, tracked, old, stack, CALLER);
+	self->busy = MEW_HEAP_FREE;
+	return moved;
+}
+
+static size_t hook_usable_size(void *block)
+{
+	return mew_heap.next->do_usable_size(block);
+}
+
+#undef HOOK
+#undef CALLER
+
+#define MEW_HEAP_FAMILY                                                                                                \
+	{                                                                                                              \
+		.do_malloc = hook_malloc, .do_free = hook_free, .do_calloc = hook_calloc, .do_realloc = hook_realloc,  \
+		.do_posix_memalign = hook_posix_memalign, .do_aligned_alloc = hook_aligned_alloc,                      \
+		.do_memalign = hook_memalign, .do_valloc = hook_valloc, .do_pvalloc = hook_pvalloc,                    \
+		.do_usable_size = hook_usable_size,                                                                    \
+	}

@@ -1,0 +1,74 @@
+/*
+ * shadow.c - the slow parts of the table of blocks: reserving, and forgetting when the epochs are used up.
+ * Layer L3. mew_shadow_leaf_make() runs inside malloc.
+ */
+#include "config.h"
+
+#include "shadow.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os.h"
+
+#include "hotpath.h"
+
+#define EPOCH_ONE ((uint64_t)1 << (MEW_SHADOW_STACK_BITS + MEW_SHADOW_SIZE_BITS))
+
+struct mew_shadow mew_shadow_table;
+
+int mew_shadow_init(unsigned granule_bits)
+{
+	size_t roots = (size_t)1 << (MEW_SHADOW_ADDRESS_BITS - granule_bits - MEW_SHADOW_LEAF_BITS);
+
+	if (mew_shadow_table.root != NULL)
+		return 0;
+	mew_shadow_table.root = mew_os_reserve(roots * sizeof *mew_shadow_table.root);
+	if (mew_shadow_table.root == NULL)
+		return -1;
+	mew_shadow_table.granule_bits = granule_bits;
+	mew_shadow_table.granule_mask = ((uintptr_t)1 << granule_bits) - 1;
+	mew_shadow_table.roots = roots;
+	return 0;
+}
+
+struct mew_shadow_leaf *mew_shadow_leaf_make(size_t slot)
+{
+	struct mew_shadow_leaf *none = NULL, *leaf;
+	int saved = errno;
+
+	if (slot >= mew_shadow_table.roots)
+		return NULL;
+	leaf = mew_os_reserve(sizeof *leaf);
+	if (leaf != NULL && !__atomic_compare_exchange_n(&mew_shadow_table.root[slot], &none, leaf, 0, __ATOMIC_RELEASE,
+							 __ATOMIC_ACQUIRE)) {
+		mew_os_unmap(leaf, sizeof *leaf); /* another thread was first */
+		leaf = none;
+	}
+	errno = saved;
+	return leaf;
+}
+
+/* Once in 255 windows the numbers begin again: entries of the first round must not come back to life. */
+static void forget_all(void)
+{
+	for (size_t i = 0; i < mew_shadow_table.roots; i++) {
+		struct mew_shadow_leaf *leaf = mew_shadow_table.root[i];
+
+		if (leaf == NULL || syscall(SYS_madvise, leaf, sizeof *leaf, MADV_DONTNEED) == 0)
+			continue;
+		for (size_t j = 0; j < MEW_SHADOW_ENTRIES; j++) /* refused, as for locked memory */
+			leaf->entry[j] = 0;
+	}
+}
+
+void mew_shadow_next_epoch(void)
+{
+	mew_shadow_table.epoch += EPOCH_ONE;
+	if (mew_shadow_table.epoch != 0)
+		return;
+	forget_all();
+	mew_shadow_table.epoch = EPOCH_ONE;
+}
