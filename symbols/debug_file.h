@@ -1,0 +1,22 @@
+/*
+ * debug_file.h - the separate file with a module's debug information.
+ * Layer L3, inside libmew_symbols.
+ */
+#ifndef MEW_SYMBOLS_DEBUG_FILE_H
+#define MEW_SYMBOLS_DEBUG_FILE_H
+
+#include "elf_file.h"
+
+/* Does it hold .debug_info, plain or compressed? */
+bool mew_elf_has_dwarf(Elf *elf);
+
+/*
+ * Find and open the debug file of `of`.
+ *
+ * f        filled when true is returned; closed by the caller
+ * why      returned: the reason why a file that was there was refused; left alone when there was none
+ * Context  any thread; opens files, asks no server
+ */
+bool mew_debug_file_find(struct mew_elf *f, const struct mew_elf *of, char *why);
+
+#endif

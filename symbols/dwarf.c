@@ -1,0 +1,186 @@
+/*
+ * dwarf.c - which compile unit owns an address, and the chain of functions inlined there.
+ * Layer L3, inside libmew_symbols. Any thread; allocates. Units without an asked address are not read past their head.
+ */
+#include "config.h"
+
+#include "dwarf_index.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void note_unreadable(struct mew_dwarf *d)
+{
+	const char *text = dwarf_errmsg(dwarf_errno());
+
+	if (d->unreadable++ == 0)
+		(void)snprintf(d->cause, sizeof d->cause, "%s", text != NULL ? text : "no reason given");
+}
+
+static bool add_unit(struct mew_dwarf *d, Dwarf_Die *die)
+{
+	uint32_t number = (uint32_t)d->nunits;
+	Dwarf_Addr base, lo, hi;
+	ptrdiff_t at = 0;
+	bool has_code = false;
+
+	while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0) {
+		if (lo >= hi || !mew_elf_is_code(d->module, lo))
+			continue;
+		if (!mew_ranges_add(&d->cover, lo, hi, 0, number))
+			return false;
+		has_code = true;
+	}
+	if (at < 0 || dwarf_tag(die) == DW_TAG_invalid)
+		note_unreadable(d);
+	if (!has_code)
+		return true;
+	if (!mew_grow(&d->units, &d->unit_capacity, d->nunits, sizeof *d->units))
+		return false;
+	d->units[d->nunits++] = (struct mew_dwarf_unit){ .die = *die };
+	return true;
+}
+
+/* Returns false without memory. */
+static bool list_units(struct mew_dwarf *d)
+{
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die;
+	uint8_t type;
+	int status;
+
+	while ((status = dwarf_get_units(d->dwarf, unit, &unit, NULL, &type, &die, NULL)) == 0) {
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		if (!add_unit(d, &die))
+			return false;
+	}
+	/* a unit's head leads to the next one */
+	if (status < 0)
+		note_unreadable(d);
+	return true;
+}
+
+static const char *file_name(const struct mew_elf_module *m)
+{
+	const char *path = m->dwarf == m->file.elf ? m->file.path : m->debug.path;
+
+	return path == NULL ? "the vDSO" : mew_elf_base_name(path);
+}
+
+bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, char *why)
+{
+	const char *name = file_name(m);
+
+	*d = (struct mew_dwarf){ .module = m };
+	d->dwarf = dwarf_begin_elf(m->dwarf, DWARF_C_READ, NULL);
+	if (d->dwarf == NULL) {
+		(void)snprintf(why, MEW_WHY_MAX, "debug information of %s cannot be read: %s", name,
+			       dwarf_errmsg(dwarf_errno()));
+		return false;
+	}
+	if (!list_units(d) || !mew_ranges_flatten(&d->cover)) {
+		(void)snprintf(why, MEW_WHY_MAX, "no memory to read the debug information of %s", name);
+		return false;
+	}
+	if (d->unreadable > 0)
+		(void)snprintf(d->lost, sizeof d->lost,
+			       "debug information of %s is damaged: %zu compile units (or more behind them) cannot be "
+			       "read (%s)", name, d->unreadable, d->cause);
+	d->cause[0] = '\0';
+	return true;
+}
+
+void mew_dwarf_close(struct mew_dwarf *d)
+{
+	for (size_t i = 0; i < d->nunits; i++)
+		mew_dwarf_unit_fini(&d->units[i]);
+	for (size_t i = 0; i < d->ndetails; i++)
+		mew_dwarf_detail_fini(&d->details[i]);
+	mew_ranges_fini(&d->cover);
+	free(d->units);
+	free(d->details);
+	if (d->dwarf != NULL)
+		(void)dwarf_end(d->dwarf);
+	*d = (struct mew_dwarf){ .nunits = 0 };
+}
+
+static struct mew_dwarf_unit *unit_at(const struct mew_dwarf *d, uint64_t address)
+{
+	uint32_t item = mew_ranges_find(&d->cover, address);
+
+	return item == MEW_NO_ITEM ? NULL : &d->units[item];
+}
+
+bool mew_dwarf_load(struct mew_dwarf *d, const uint64_t *addresses, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct mew_dwarf_unit *unit = unit_at(d, addresses[i]);
+
+		if (unit != NULL && !mew_dwarf_unit_load(d, unit))
+			return false;
+	}
+	if (d->damaged > 0)
+		(void)snprintf(d->damage, sizeof d->damage,
+			       "debug information of %s is damaged in %zu of the compile units used (%s): lines or "
+			       "inlined functions may be missing",
+			       file_name(d->module), d->damaged, d->cause);
+	return true;
+}
+
+bool mew_dwarf_line(struct mew_dwarf *d, uint64_t address, const char **file, uint32_t *line)
+{
+	struct mew_dwarf_unit *unit = unit_at(d, address);
+	Dwarf_Line *row = unit == NULL ? NULL : dwarf_getsrc_die(&unit->die, address);
+	int number;
+
+	if (row == NULL || dwarf_lineno(row, &number) != 0 || number < 0)
+		return false;
+	*line = (uint32_t)number;
+	*file = dwarf_linesrc(row, NULL, NULL);
+	return true;
+}
+
+size_t mew_dwarf_frames(struct mew_dwarf *d, uint64_t address, struct mew_dwarf_frame *out)
+{
+	struct mew_dwarf_unit *unit = unit_at(d, address);
+	uint32_t line = 0, node = unit == NULL ? MEW_NO_ITEM : mew_ranges_find(&unit->ranges, address);
+	const char *file = NULL;
+	size_t n = 0;
+
+	(void)mew_dwarf_line(d, address, &file, &line);
+	while (node != MEW_NO_ITEM) {
+		const struct mew_dwarf_detail *detail = mew_dwarf_detail(d, unit, node);
+
+		if (detail == NULL) {
+			d->is_out_of_memory = true;
+			return 0;
+		}
+		/* too deep: the outermost function is worth more than one in the middle */
+		if (n == MEW_INLINE_MAX)
+			n--;
+		/* -gline-tables-only does not say where a function is defined, only where its code is from */
+		if (detail->file[0] != '\0' || file == NULL)
+			file = detail->file;
+		out[n++] = (struct mew_dwarf_frame){ detail->name, file, detail->line, line, detail->is_qualified };
+		line = detail->call_line;
+		file = detail->call_file;
+		node = unit->nodes[node].parent;
+	}
+	return n;
+}
+
+const char *mew_dwarf_note(const struct mew_dwarf *d, uint64_t address)
+{
+	const struct mew_dwarf_unit *unit = unit_at(d, address);
+
+	if (unit == NULL)
+		return d->lost[0] != '\0' ? d->lost : NULL;
+	if (unit->is_damaged)
+		return d->damage;
+	if (unit->code.addr == NULL)
+		return "the .dwo file with the debug information of this compile unit was not found: inlined functions "
+		       "are missing";
+	return NULL;
+}

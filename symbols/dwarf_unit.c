@@ -1,0 +1,163 @@
+/*
+ * dwarf_unit.c - one pass over a compile unit's tree: where its functions and the calls inlined into them lie.
+ * Layer L3, inside libmew_symbols. Any thread; allocates. The tree comes from a file: each step is checked and bounded.
+ */
+#include "config.h"
+
+#include "dwarf_index.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Scopes in scopes; a tree deeper than this is taken as damaged. */
+#define DEPTH_MAX 256
+
+struct walk {
+	struct mew_dwarf *dwarf;
+	struct mew_dwarf_unit *unit;
+};
+
+void mew_dwarf_unit_damage(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
+{
+	const char *text = dwarf_errmsg(dwarf_errno());
+
+	if (d->cause[0] == '\0')
+		(void)snprintf(d->cause, sizeof d->cause, "%s", text != NULL ? text : "inconsistent tree");
+	if (unit->is_damaged)
+		return;
+	unit->is_damaged = true;
+	d->damaged++;
+}
+
+static bool add_node(struct walk *w, Dwarf_Die *die, uint32_t parent, uint32_t *number)
+{
+	struct mew_dwarf_unit *unit = w->unit;
+
+	if (unit->nnodes >= MEW_NO_ITEM ||
+	    !mew_grow(&unit->nodes, &unit->node_capacity, unit->nnodes, sizeof *unit->nodes))
+		return false;
+	*number = (uint32_t)unit->nnodes;
+	unit->nodes[unit->nnodes++] = (struct mew_dwarf_node){ .die = dwarf_dieoffset(die), .parent = parent };
+	return true;
+}
+
+/* Enter the node if the tree gives it code. *number stays MEW_NO_ITEM when there is none. */
+static bool add_code(struct walk *w, Dwarf_Die *die, uint32_t parent, unsigned depth, uint32_t *number)
+{
+	Dwarf_Addr base, lo, hi;
+	ptrdiff_t at = 0;
+
+	*number = MEW_NO_ITEM;
+	while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0) {
+		if (lo >= hi || !mew_elf_is_code(w->dwarf->module, lo))
+			continue;
+		if (*number == MEW_NO_ITEM && !add_node(w, die, parent, number))
+			return false;
+		if (!mew_ranges_add(&w->unit->ranges, lo, hi, depth, *number))
+			return false;
+	}
+	if (at < 0)
+		mew_dwarf_unit_damage(w->dwarf, w->unit);
+	return true;
+}
+
+static bool walk_children(struct walk *w, Dwarf_Die *parent, uint32_t node, unsigned depth);
+
+static bool visit(struct walk *w, Dwarf_Die *die, uint32_t node, unsigned depth)
+{
+	uint32_t number;
+
+	switch (dwarf_tag(die)) {
+	case DW_TAG_subprogram:
+		/* a declaration or an abstract instance holds no code, and neither does what is below it */
+		if (!add_code(w, die, MEW_NO_ITEM, depth, &number))
+			return false;
+		return number == MEW_NO_ITEM || walk_children(w, die, number, depth + 1);
+	case DW_TAG_inlined_subroutine:
+		if (!add_code(w, die, node, depth, &number))
+			return false;
+		return walk_children(w, die, number == MEW_NO_ITEM ? node : number, depth + 1);
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		return walk_children(w, die, node, depth + 1);
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+		/* methods with code in them: local classes, Rust; C has none, and its types are most of the tree */
+		return !w->unit->has_scopes || walk_children(w, die, node, depth + 1);
+	default:
+		return true;
+	}
+}
+
+static bool walk_children(struct walk *w, Dwarf_Die *parent, uint32_t node, unsigned depth)
+{
+	Dwarf_Die child, next;
+	Dwarf_Off at;
+	int status = dwarf_child(parent, &child);
+
+	if (status == 0 && depth > DEPTH_MAX)
+		status = -1;
+	while (status == 0) {
+		if (!visit(w, &child, node, depth))
+			return false;
+		at = dwarf_dieoffset(&child);
+		status = dwarf_siblingof(&child, &next);
+		/* a damaged sibling reference that leads back would never end */
+		if (status == 0 && dwarf_dieoffset(&next) <= at)
+			status = -1;
+		child = next;
+	}
+	if (status < 0)
+		mew_dwarf_unit_damage(w->dwarf, w->unit);
+	return true;
+}
+
+static bool is_scoped_language(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Mips_Assembler:
+		return false;
+	default:
+		return true;
+	}
+}
+
+bool mew_dwarf_unit_load(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
+{
+	struct walk w = { .dwarf = d, .unit = unit };
+	Dwarf_Lines *lines;
+	uint8_t type;
+	size_t n;
+
+	if (unit->is_loaded)
+		return true;
+	unit->is_loaded = true;
+	unit->code = unit->die;
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &unit->code, NULL, NULL, NULL) != 0 ||
+	    type != DW_UT_skeleton)
+		unit->code = unit->die;
+	if (dwarf_hasattr(&unit->die, DW_AT_stmt_list) && dwarf_getsrclines(&unit->die, &lines, &n) != 0)
+		mew_dwarf_unit_damage(d, unit);
+	if (unit->code.addr == NULL)
+		return true;
+	unit->has_scopes = is_scoped_language(&unit->code);
+	return walk_children(&w, &unit->code, MEW_NO_ITEM, 1) && mew_ranges_flatten(&unit->ranges);
+}
+
+void mew_dwarf_unit_fini(struct mew_dwarf_unit *unit)
+{
+	mew_ranges_fini(&unit->ranges);
+	free(unit->nodes);
+	unit->nodes = NULL;
+}
