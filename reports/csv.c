@@ -1,0 +1,200 @@
+/*
+ * csv.c - one line per case and one column per figure, for spreadsheets and data frames.
+ * Layer L5. Reads a sealed model.
+ *
+ * RFC 4180 with LF line ends, UTF-8, a head line, a '.' as decimal point. Columns: key, label, program, threads; for
+ * each of time, memory and cpu KIND_status ("MEW_OK", ...), KIND_reason and KIND_FIGURE in base units, so the unit is
+ * in the name (time_median_ns, memory_peak_bytes, cpu_wall_time in seconds); then counter_NAME for each counter that
+ * any body set. The columns up to the counters are the same in every file. What was not measured is an empty field,
+ * never a zero.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "mew/report.h"
+#include "model.h"
+#include "textual.h"
+#include "writer.h"
+
+/* A field after a plain prefix; quoted where it must be. Bytes that are not UTF-8 become U+FFFD. */
+static void put_prefixed(struct mew_writer *w, const char *prefix, const char *text)
+{
+	bool quoted;
+
+	quoted = strpbrk(text, ",\"\r\n") != NULL || *text == ' ' || (*text != '\0' && text[strlen(text) - 1] == ' ');
+	if (quoted)
+		mew_write_char(w, '"');
+	mew_write_text(w, prefix);
+	for (size_t bytes; *text != '\0'; text += bytes) {
+		if (mew_utf8_next(text, &bytes) == MEW_BAD_CHARACTER)
+			mew_write_text(w, "\xef\xbf\xbd");
+		else
+			mew_write_bytes(w, text, bytes);
+		if (*text == '"')
+			mew_write_char(w, '"');
+	}
+	if (quoted)
+		mew_write_char(w, '"');
+}
+
+static void put_field(struct mew_writer *w, const char *text)
+{
+	if (text != NULL)
+		put_prefixed(w, "", text);
+}
+
+static void put_number(struct mew_writer *w, double value)
+{
+	if (isfinite(value))
+		mew_write_f64(w, value + 0.0); /* no -0 */
+}
+
+/* --- counters --------------------------------------------------------------------------------------------------- */
+
+struct names { /* of all counters, each once, in the order of their first use */
+	const char **list;
+	size_t n;
+};
+
+static bool has_name(const struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->list[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int collect_names(struct names *names, const struct mew_model *m)
+{
+	size_t most = 1;
+
+	for (size_t i = 0; i < m->ncases; i++)
+		most += m->cases[i].ncounters;
+	*names = (struct names){ .list = calloc(most, sizeof *names->list) };
+	if (names->list == NULL)
+		return MEW_E_NOMEM;
+	for (size_t i = 0; i < m->ncases; i++)
+		for (size_t k = 0; k < m->cases[i].ncounters; k++)
+			if (!has_name(names, m->cases[i].counters[k].name))
+				names->list[names->n++] = m->cases[i].counters[k].name;
+	return MEW_OK;
+}
+
+static void put_counters(struct mew_writer *w, const struct names *names, const struct mew_case *c)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		mew_write_char(w, ',');
+		for (size_t k = 0; k < c->ncounters; k++)
+			if (strcmp(c->counters[k].name, names->list[i]) == 0) {
+				put_number(w, c->counters[k].value);
+				break;
+			}
+	}
+}
+
+/* --- lines ------------------------------------------------------------------------------------------------------ */
+
+static void put_head(struct mew_writer *w, const struct names *counters)
+{
+	mew_write_text(w, "key,label,program,threads");
+	for (int kind = 0; kind < MEW_KINDS; kind++) {
+		const char *name = mew_kind_name((enum mew_kind)kind);
+		size_t n;
+		const struct mew_figure *figures = mew_figures((enum mew_kind)kind, &n);
+
+		mew_writef(w, ",%s_status,%s_reason", name, name);
+		for (size_t i = 0; i < n; i++)
+			mew_writef(w, ",%s_%s", name, figures[i].name);
+	}
+	for (size_t i = 0; i < counters->n; i++) {
+		mew_write_char(w, ',');
+		put_prefixed(w, "counter_", counters->list[i]);
+	}
+	mew_write_char(w, '\n');
+}
+
+static void put_figure(struct mew_writer *w, const struct mew_row_head *row, const struct mew_figure *figure)
+{
+	const void *at = (const char *)row + figure->offset;
+
+	mew_write_char(w, ',');
+	if (row->status != MEW_OK || (row->present >> figure->bit & 1) == 0)
+		return;
+	switch (figure->type) {
+	case MEW_VALUE_U64:
+		mew_write_u64(w, *(const uint64_t *)at);
+		break;
+	case MEW_VALUE_F64:
+		put_number(w, *(const double *)at);
+		break;
+	case MEW_VALUE_TEXT:
+		put_field(w, *(const char *const *)at);
+		break;
+	}
+}
+
+static void put_row(struct mew_writer *w, enum mew_kind kind, const struct mew_row_head *row, bool exists)
+{
+	size_t n;
+	const struct mew_figure *figures = mew_figures(kind, &n);
+
+	mew_write_char(w, ',');
+	put_field(w, exists ? mew_status_name(row->status) : NULL);
+	mew_write_char(w, ',');
+	put_field(w, exists ? row->reason : NULL);
+	for (size_t i = 0; i < n; i++) {
+		if (exists)
+			put_figure(w, row, &figures[i]);
+		else
+			mew_write_char(w, ',');
+	}
+}
+
+static void put_case(struct mew_writer *w, const struct mew_case *c)
+{
+	const void *const rows[MEW_KINDS] = {
+		[MEW_KIND_TIME] = &c->time, [MEW_KIND_MEMORY] = &c->memory, [MEW_KIND_CPU] = &c->cpu,
+	};
+
+	put_field(w, c->key);
+	mew_write_char(w, ',');
+	put_field(w, c->label);
+	mew_write_char(w, ',');
+	put_field(w, c->program);
+	mew_write_char(w, ',');
+	mew_write_u64(w, c->threads);
+	for (int kind = 0; kind < MEW_KINDS; kind++)
+		put_row(w, (enum mew_kind)kind, rows[kind], (c->kinds >> kind & 1u) != 0);
+}
+
+static int write_csv(const struct mew_report_input *in, struct mew_writer *w, struct mew_error *err)
+{
+	const struct mew_model *m = in->model;
+
+	struct names counters;
+
+	if (collect_names(&counters, m) != MEW_OK)
+		return mew_error_set(err, MEW_E_NOMEM, "the csv report could not be written: out of memory");
+	put_head(w, &counters);
+	for (size_t i = 0; i < m->ncases; i++) {
+		put_case(w, &m->cases[i]);
+		put_counters(w, &counters, &m->cases[i]);
+		mew_write_char(w, '\n');
+	}
+	free(counters.list);
+	return MEW_OK;
+}
+
+const struct mew_report mew_report_csv = {
+	.abi = MEW_REPORT_ABI,
+	.name = "csv",
+	.help = "a line per case, a column per figure",
+	.suffix = ".csv",
+	.shape = MEW_REPORT_FILE,
+	.needs_symbols = 0,
+	.write = write_csv,
+};

@@ -1,0 +1,373 @@
+// case.js - what surrounds the graph of a case: its figures, the honest notes, details of a frame, and all samples.
+
+const CARDS = {
+	time: [
+		['Median time', 'median_ns', 'ns', (o) => range(o.median_low_ns, o.median_high_ns, 'ns')],
+		['Throughput', 'bytes_per_second', 'By/s'],
+		['Throughput', 'items_per_second', '1/s']
+	],
+	memory: [
+		['Peak', 'peak_bytes', 'By', (o) => plain(o.total_allocations, '1') + ' allocations'],
+		['Allocs/iter', 'allocations_per_iteration', '1'],
+		['Bytes/iter', 'bytes_per_iteration', 'By'],
+		['Net', 'net_bytes', 'By', (o) => plain(o.net_blocks, '1') + ' blocks']
+	],
+	cpu: [
+		[
+			'Top function',
+			'top_function',
+			'',
+			(o) =>
+				percent(o.top_function_share) +
+				' self (' +
+				percent(o.top_function_share_low) +
+				' to ' +
+				percent(o.top_function_share_high) +
+				')'
+		]
+	]
+};
+
+function figure(value, unit, name) {
+	if (typeof value === 'string') return visible(value);
+	if (/share/.test(name)) return percent(value);
+	return plain(value, unit);
+}
+
+function card(row, title, name, unit, note) {
+	const value = row.of[name],
+		text = typeof value === 'string',
+		small = note ? note(row.of) : '';
+	return make(
+		'div',
+		{ className: text ? 'card long' : 'card' },
+		make('span.soft', title),
+		text
+			? make('b.mono.clip', { title: visible(value) }, visible(value))
+			: make('b', number(value, unit)),
+		make('small', /NaN/.test(small) ? '' : small)
+	);
+}
+
+function tidy(name) {
+	return name.replace(/_(ns|bytes)$/, '').replace(/_/g, ' ');
+}
+
+function allFigures(kind, row) {
+	return make(
+		'dl.facts',
+		...report.figures[kind].map(([name, unit, help], i) =>
+			make(
+				'div',
+				{ title: help },
+				make('dt', tidy(name)),
+				row.values[i] === null
+					? make(
+							'dd.none',
+							'– ',
+							make('small', visible(row.why[name] || 'not measured'))
+						)
+					: make('dd', figure(row.values[i], unit, name))
+			)
+		)
+	);
+}
+
+function drawCards(c) {
+	const box = ui.cards,
+		group = (kind, cards) =>
+			cards.length && box.append(make('div', { className: 'cards ' + kind }, ...cards));
+	box.replaceChildren();
+	for (const kind of ['time', 'memory', 'cpu']) {
+		const row = c.rows[kind];
+		if (row && row.ok)
+			group(
+				kind,
+				CARDS[kind].filter(([, name]) => row.has(name)).map((what) => card(row, ...what))
+			);
+	}
+	group(
+		'',
+		c.counters.map(([name, value]) => card({ of: { [name]: value } }, visible(name), name, '1'))
+	);
+}
+
+function cpuNotes(row, notes) {
+	const o = row.of,
+		some = (n) => whole(n) + (o.sample_count ? ' (' + percent(n / o.sample_count) + ')' : '');
+	if (!row.reason && o.sample_count < 100) {
+		notes.push(
+			'Only ' +
+				o.sample_count +
+				' samples: shares are rough. Raise --inner-iterations or shorten --cpu=INTERVAL.'
+		);
+	}
+	if (o.lost) notes.push(some(o.lost) + ' samples were lost; the shares are of those that were kept.');
+	if (o.truncated) notes.push(some(o.truncated) + ' stacks were cut: their outermost frames are missing.');
+	if (o.unresolved) notes.push(some(o.unresolved) + ' samples hit code without a name; its frames say why.');
+	if (o.effective_interval > o.interval * 1.1) {
+		notes.push(
+			'A sample was asked for every ' +
+				plain(o.interval, 's') +
+				', one came every ' +
+				plain(o.effective_interval, 's') +
+				'.'
+		);
+	}
+}
+
+function warningsOf(row, kind) {
+	const notes = [];
+	if (row.reason) notes.push(visible(row.reason));
+	if (!row.ok) return notes;
+	if (kind === 'cpu') cpuNotes(row, notes);
+	if (kind === 'memory' && row.of.lost)
+		notes.push(
+			whole(row.of.lost) + ' records were lost: these figures are too low, do not compare them.'
+		);
+	if (kind === 'time' && row.of.median_ns < 20 * row.of.loop_overhead_ns) {
+		notes.push(
+			'Less than 20 times an empty loop (' +
+				plain(row.of.loop_overhead_ns, 'ns') +
+				'): do more work in an iteration.'
+		);
+	}
+	return notes;
+}
+
+// Absent figures by their reason.
+function absences(row) {
+	const absent = {};
+	for (const name of Object.keys(row.why))
+		(absent[row.why[name]] = absent[row.why[name]] || []).push(tidy(name));
+	return Object.keys(absent).map(
+		(why) => 'Not measured: ' + absent[why].join(', ') + ' (' + visible(why) + ').'
+	);
+}
+
+function noteList(kind, notes) {
+	return notes.length
+		? make('ul', { className: 'notes ' + kind }, ...notes.map((text) => make('li', text)))
+		: '';
+}
+
+function drawNotes(c) {
+	const row = c.rows[shown.kind],
+		box = ui.notes;
+	box.replaceChildren();
+	if (!row) return;
+	const notes = warningsOf(row, shown.kind);
+	if (!row.ok) notes[0] = row.status + ': ' + (notes[0] || 'no figures');
+	box.append(noteList(row.ok ? '' : 'failed', notes));
+	if (!row.ok && c.output) {
+		box.append(
+			make(
+				'details',
+				{ open: true },
+				make('summary', 'What it printed'),
+				make('pre', c.output.replace(/[^\P{C}\n\t]/gu, '\ufffd'))
+			)
+		);
+	}
+	if (row.ok && shown.kind !== 'time') {
+		box.append(noteList('plain', absences(row)));
+		box.append(
+			make(
+				'details',
+				make('summary', 'All ' + KIND_TITLES[shown.kind].replace('M', 'm') + ' figures'),
+				allFigures(shown.kind, row)
+			)
+		);
+	}
+}
+
+function pair(name, ...value) {
+	return make('div', make('dt', name), make('dd', ...value));
+}
+
+// Half the width of the 95 % interval of a share seen in n samples.
+function binomial(share, n) {
+	return n > 0 ? 1.96 * Math.sqrt((share * (1 - share)) / n) : 0;
+}
+
+function valueLine(value, all, unit) {
+	return [plain(value, unit), make('small', percent(all ? value / all : 0))];
+}
+
+function detailFigures(node) {
+	const { lay, tree } = graph,
+		[, unit] = report.metric(),
+		all = lay.total[0],
+		total = lay.total[node],
+		row = report.row();
+	const out = [
+		pair(shown.view === 'callers' ? 'Self time through here' : 'Total', ...valueLine(total, all, unit))
+	];
+	if (shown.view === 'callers' && shown.kind === 'memory') out[0].firstChild.textContent = 'Own, through here';
+	if (shown.view === 'graph') out.push(pair('Self', ...valueLine(tree.self[shown.metric][node], all, unit)));
+	if (node) out.push(pair('Of its parent', percent(total / lay.total[tree.parent[node]])));
+	if (shown.kind === 'cpu') {
+		const samples = totalsOf(tree, 1),
+			n = samples[0],
+			share = all ? total / all : 0;
+		out.push(
+			pair(
+				'Samples',
+				whole(samples[node]),
+				share > 0 &&
+					share < 1 &&
+					make('small', '±' + percent(binomial(share, n)) + ' at 95 %')
+			)
+		);
+	}
+	if (row.of.iterations && !(shown.kind === 'memory' && (shown.metric === 0 || shown.metric === 3))) {
+		out.push(pair('Per iteration', plain(total / row.of.iterations, unit)));
+	}
+	return out;
+}
+
+function placeOf(node) {
+	const f = graph.tree.key[node] >> 1,
+		fn = report.functions,
+		file = report.files[fn.file[f]],
+		out = [];
+	out.push(pair('Module', make('span', { title: report.modules[fn.module[f]] || '' }, moduleOf(f) || 'none')));
+	if (file) out.push(pair('Defined', file + (fn.line[f] ? ':' + fn.line[f] : '')));
+	if (graph.tree.line[node])
+		out.push(pair(graph.tree.first[node] ? 'Calls from' : 'At', 'line ' + graph.tree.line[node]));
+	return out;
+}
+
+function buildOf(f) {
+	const id = report.builds[report.functions.module[f]];
+	return id ? ' (build id ' + id + ')' : '';
+}
+
+function copy(text) {
+	const say = (done) => speak(done ? 'Copied.' : 'The browser did not allow copying.');
+	if (navigator.clipboard)
+		navigator.clipboard.writeText(text).then(
+			() => say(true),
+			() => say(false)
+		);
+	else say(false);
+}
+
+function stackText(node) {
+	return pathOf(graph.tree, node)
+		.map((i) => nameOf(i))
+		.join('\n');
+}
+
+function detailButtons(node) {
+	const f = graph.tree.key[node] >> 1,
+		button = (title, help, act) => make('button', { title: help, onclick: act }, title);
+	return make(
+		'p.buttons',
+		button('Zoom', 'Enter', () => zoomTo(node)),
+		shown.view === 'graph' && button('Callers', 'Who calls it, from everywhere', () => showCallers(f)),
+		button('Copy name', 'c', () => copy(report.functions.name[f])),
+		button('Copy stack', 'Shift+C', () => copy(stackText(node)))
+	);
+}
+
+function drawDetails() {
+	const node = graph.hover >= 0 ? graph.hover : graph.focus,
+		box = ui.details;
+	if (!graph.lay || graph.lay.rank[node] < 0) return;
+	const f = graph.tree.key[node] >> 1,
+		fn = report.functions,
+		why = node && fn.why[f];
+	box.replaceChildren(
+		...[
+			make('h2.mono', node ? fn.name[f] : 'all'),
+			node && graph.tree.key[node] & 1 && make('p.badge', 'inlined into its caller'),
+			why && make('p.badge.warn', 'no name: ' + visible(why) + buildOf(f)),
+			make('dl', ...detailFigures(node), ...(node ? placeOf(node) : [])),
+			node
+				? detailButtons(node)
+				: make(
+						'p.soft',
+						shown.view === 'callers'
+							? 'Each function with its own cost; behind it those that called it.'
+							: 'Width is the share of the weight chosen above.'
+					)
+		].filter(Boolean)
+	);
+}
+
+// Every measured sample in the order it was taken, with the median and its interval: drift and outliers show here.
+async function drawPlot() {
+	const box = ui.plot,
+		row = report.row();
+	box.replaceChildren();
+	if (!row || !row.ok) return;
+	const spans = await loadSpans(shown.at);
+	if (shown.kind !== 'time') return;
+	const values = spans.flatMap((span) => span.values);
+	if (values.length > 1) box.append(scatter(values, spans, row));
+	box.append(allFigures('time', row));
+}
+
+function scatter(values, spans, row) {
+	const canvas = make('canvas', {
+		role: 'img',
+		'aria-label':
+			values.length +
+			' samples, from ' +
+			plain(Math.min(...values.slice(0, 1e5)), 'ns') +
+			' to ' +
+			plain(Math.max(...values.slice(0, 1e5)), 'ns') +
+			' per iteration'
+	});
+	requestAnimationFrame(() => paintScatter(canvas, values, spans, row));
+	return make(
+		'figure',
+		canvas,
+		make(
+			'figcaption.soft',
+			whole(values.length) +
+				' samples in the order they were taken, each the mean time of an iteration; line and band: the median and its 95 % interval' +
+				(spans.length > 1 ? '; vertical lines part the runs' : '') +
+				'.'
+		)
+	);
+}
+
+function paintScatter(canvas, values, spans, row) {
+	const ratio = devicePixelRatio || 1,
+		width = canvas.clientWidth,
+		height = canvas.clientHeight,
+		pen = canvas.getContext('2d');
+	const sorted = values.slice().sort((a, b) => a - b),
+		low = sorted[0],
+		top = sorted[sorted.length - 1];
+	const room = 76,
+		span = top - low || 1,
+		xOf = (i) => room + ((i + 0.5) * (width - room - 8)) / values.length;
+	const yOf = (v) => height - 12 - ((v - low) / span) * (height - 24);
+	canvas.width = width * ratio;
+	canvas.height = height * ratio;
+	pen.scale(ratio, ratio);
+	pen.font = FONT;
+	pen.textAlign = 'right';
+	pen.fillStyle = ink.line;
+	for (let i = 0, at = 0; i < spans.length; at += spans[i++].values.length)
+		if (at) pen.fillRect(xOf(at - 0.5), 0, 1, height);
+	if (row.has('median_low_ns')) {
+		pen.fillStyle = ink.band;
+		pen.fillRect(
+			room,
+			yOf(row.of.median_high_ns),
+			width - room,
+			Math.max(1, yOf(row.of.median_low_ns) - yOf(row.of.median_high_ns))
+		);
+	}
+	pen.fillStyle = ink.accent;
+	if (row.has('median_ns')) pen.fillRect(room, yOf(row.of.median_ns), width - room, 1);
+	values.forEach((v, i) => pen.fillRect(xOf(i) - 1.5, yOf(v) - 1.5, 3, 3));
+	pen.fillStyle = ink.soft;
+	for (const v of [low, top]) pen.fillText(plain(v, 'ns'), room - 8, yOf(v) + 4);
+	const middle = row.has('median_ns') ? yOf(row.of.median_ns) : 0;
+	if (middle > 28 && middle < height - 28) pen.fillText(plain(row.of.median_ns, 'ns'), room - 8, middle + 4);
+}

@@ -1,0 +1,342 @@
+// page.js - from what is chosen (case, kind, view, weight, zoom, query) to what is shown.
+
+const VIEWS = [
+	['graph', 'Flame graph', 'g'],
+	['callers', 'Bottom-up', 'b'],
+	['table', 'Functions', 't']
+];
+
+function speak(text) {
+	ui.live.textContent = text;
+}
+
+function describe(node) {
+	const { lay, tree } = graph,
+		unit = report.metric()[1],
+		all = lay.total[0];
+	return (
+		nameOf(node) +
+		', ' +
+		plain(lay.total[node], unit) +
+		', ' +
+		percent(all ? lay.total[node] / all : 0) +
+		(shown.view === 'graph' ? ', self ' + plain(tree.self[shown.metric][node], unit) : '') +
+		', level ' +
+		tree.level[node] +
+		(node && tree.key[node] & 1 ? ', inlined' : '') +
+		(tree.first[node] ? '' : ', leaf')
+	);
+}
+
+function focusOn(node) {
+	if (node < 0) return;
+	graph.focus = node;
+	graph.hover = -1;
+	reveal(graph.tree.level[node]);
+	speak(describe(node));
+	drawDetails();
+	redraw();
+}
+
+function drawPath() {
+	const { tree, lay } = graph,
+		path = [0, ...pathOf(tree, graph.zoom)],
+		box = ui.path;
+	const crumb = (node) =>
+		make(
+			'button.mono',
+			{ title: node ? nameOf(node) : 'Back to the whole (0)', onclick: () => zoomTo(node) },
+			node ? fit(labelOf(node), 220) : 'all'
+		);
+	const cut = path.length > 6 ? [path[0], -1, ...path.slice(-4)] : path;
+	box.replaceChildren(
+		...cut.flatMap((node, i) => [i ? make('span.soft', '›') : '', node < 0 ? '…' : crumb(node)]),
+		make(
+			'span.soft',
+			graph.zoom
+				? percent(lay.total[graph.zoom] / lay.total[0]) + ' of all'
+				: 'click a frame to zoom, ? lists the keys'
+		)
+	);
+}
+
+function zoomTo(node) {
+	if (node < 0 || !graph.lay || graph.lay.rank[node] < 0) return;
+	graph.zoom = node;
+	graph.focus = node;
+	fitRows();
+	reveal(graph.tree.level[node]);
+	speak('Zoomed to ' + describe(node));
+	drawPath();
+	drawDetails();
+	redraw();
+	remember(false);
+}
+
+function zoomOut() {
+	if (graph.zoom) {
+		const from = graph.zoom;
+		zoomTo(graph.tree.parent[from]);
+		focusOn(from);
+	}
+}
+
+function sayFound(share) {
+	const box = ui.found;
+	ui.before.hidden = ui.after.hidden = !graph.match || shown.view === 'table';
+	if (!graph.match) box.textContent = '';
+	else if (shown.view === 'table') box.textContent = listing.rows.length + ' functions';
+	else if (!graph.hits.length) box.textContent = 'no hit';
+	else box.textContent = percent(share) + ' · ' + (graph.at >= 0 ? graph.at + 1 + '/' : '') + graph.hits.length;
+}
+
+// Apply a query; a bad expression keeps the former result and says so.
+function search(query) {
+	shown.query = query;
+	try {
+		graph.match = query && query !== '/' ? matchFunctions(query) : null;
+		ui.find.classList.remove('wrong');
+	} catch (e) {
+		ui.find.classList.add('wrong');
+		ui.found.textContent = 'not an expression';
+		return;
+	}
+	graph.at = -1;
+	graph.share = markHits();
+	if (shown.view === 'table' && graph.source) fillTable(graph.source);
+	sayFound(graph.share);
+	remember(false);
+	redraw();
+}
+
+function stepHit(by) {
+	const n = graph.hits.length;
+	if (!n || shown.view === 'table') return;
+	graph.at = graph.at < 0 ? (by > 0 ? 0 : n - 1) : (graph.at + by + n) % n;
+	const node = graph.hits[graph.at],
+		v = view(),
+		{ x, total } = graph.lay;
+	if (x[node] < v.v0 || x[node] >= v.v1 || total[node] * v.k < 12) {
+		let to = node;
+		while (to && total[to] < total[node] * 20) to = graph.tree.parent[to];
+		zoomTo(to);
+	}
+	focusOn(node);
+	sayFound(graph.share);
+}
+
+// Which text, if any, stands in for the graph.
+function emptiness(row) {
+	if (shown.kind === 'time') return row && row.ok ? '' : 'There is no time to show.';
+	if (!row || !row.ok) return 'There are no figures to show.';
+	if (!graph.source) return 'No stacks were recorded in this pass.';
+	if (totalsOf(graph.source, shown.metric)[0] > 0) return '';
+	return shown.kind === 'memory'
+		? shown.metric === 3
+			? 'Nothing is still alive at the end of the loop.'
+			: 'The loop allocates nothing.'
+		: 'No sample was taken.';
+}
+
+function drawTools(c) {
+	const kinds = KINDS.filter((kind) => c.rows[kind]),
+		stacks = shown.kind !== 'time';
+	ui.kinds.replaceChildren(
+		...kinds.map((kind) =>
+			make(
+				'button',
+				{
+					role: 'tab',
+					'aria-selected': kind === shown.kind,
+					onclick: () => change({ kind, metric: 0 })
+				},
+				KIND_TITLES[kind]
+			)
+		)
+	);
+	ui.views.replaceChildren(
+		...VIEWS.map(([view, title, key]) =>
+			make(
+				'button',
+				{
+					role: 'radio',
+					title: title + ' (' + key + ')',
+					'aria-checked': view === shown.view,
+					onclick: () => change({ view })
+				},
+				title
+			)
+		)
+	);
+	ui.metric.replaceChildren(
+		...(METRICS[shown.kind] || []).map(([title], m) =>
+			make('option', { value: m, selected: m === shown.metric }, title)
+		)
+	);
+	ui.flip.textContent = graph.flame ? '⇅ Flame' : '⇅ Icicle';
+	ui.flip.title = 'Root at the top or at the bottom (i)';
+	for (const id of ['views', 'metric', 'flip', 'find', 'path']) ui[id].hidden = !stacks || !graph.source;
+	if (shown.view === 'table') ui.flip.hidden = ui.path.hidden = true;
+}
+
+// Lay the chosen tree out for the chosen weight; zoom and focus move up to the nearest frame that still has a value.
+function arrange() {
+	const tree = shown.view === 'callers' ? invert(graph.source) : graph.source;
+	if (graph.tree !== tree) Object.assign(graph, { tree, zoom: 0, focus: 0 });
+	graph.lay = layOut(tree, shown.metric);
+	while (graph.lay.rank[graph.zoom] < 0) graph.zoom = tree.parent[graph.zoom];
+	if (graph.lay.rank[graph.focus] < 0) graph.focus = graph.zoom;
+	graph.hover = -1;
+	graph.at = -1;
+	graph.share = markHits();
+}
+
+async function refresh() {
+	const c = report.current(),
+		row = c.rows[shown.kind],
+		at = shown.at,
+		kind = shown.kind;
+	const source = await loadTree(at, kind);
+	if (at !== shown.at || kind !== shown.kind) return;
+	graph.source = source;
+	drawTools(c);
+	drawNotes(c);
+	ui.tip.hidden = true;
+	ui.case.className = kind;
+	const empty = emptiness(row),
+		isGraph = !empty && kind !== 'time' && shown.view !== 'table';
+	ui.empty.textContent = empty;
+	ui.empty.hidden = !empty;
+	ui.graph.hidden = ui.details.hidden = !isGraph;
+	ui.table.hidden = !!empty || kind === 'time' || shown.view !== 'table';
+	ui.plot.hidden = !!empty || kind !== 'time';
+	ui.path.hidden = !isGraph;
+	ui.graph.setAttribute('aria-label', KIND_TITLES[kind] + ' of ' + titleOf(c));
+	if (!source || empty) Object.assign(graph, { tree: null, lay: null, zoom: 0, focus: 0 });
+	if (kind === 'time') await drawPlot();
+	else if (isGraph) arrange();
+	else if (!empty) fillTable(source);
+	if (isGraph) showGraph();
+	sayFound(graph.share);
+}
+
+function showGraph() {
+	const wanted = shown.wanted;
+	shown.wanted = null;
+	if (wanted) graph.zoom = graph.focus = findPath(graph.tree, wanted);
+	while (graph.lay.rank[graph.zoom] < 0) graph.zoom = graph.focus = graph.tree.parent[graph.zoom];
+	drawPath();
+	resize();
+	drawDetails();
+}
+
+async function change(what) {
+	Object.assign(shown, what);
+	await refresh();
+	remember(false);
+}
+
+// Bottom-up, zoomed to one function.
+async function showCallers(f) {
+	await change({ view: 'callers' });
+	if (!graph.tree) return;
+	let node = graph.tree.first[0];
+	while (node && graph.tree.key[node] >> 1 !== f) node = graph.tree.next[node];
+	zoomTo(node);
+	graph.box.focus();
+	if (!node) speak(report.functions.name[f] + ' has no cost of its own.');
+}
+
+function drawHead(c) {
+	ui.name.textContent = titleOf(c);
+	ui.about.textContent = [
+		c.label && c.key !== titleOf(c) ? visible(c.key) : '',
+		c.threads > 1 ? c.threads + ' threads' : '',
+		c.tags ? visible(c.tags) : ''
+	]
+		.filter(Boolean)
+		.join(' · ');
+	ui.program.textContent = visible(base(c.program || ''));
+	ui.which.replaceChildren(
+		...report.cases.map((other, i) =>
+			make('option', { value: i, selected: i === shown.at }, titleOf(other))
+		)
+	);
+	document.title = titleOf(c) + ' – mew';
+}
+
+// Open a case; `parts` are those of an address.
+async function openCase(at, parts, quiet) {
+	const c = report.cases[at],
+		kinds = KINDS.filter((kind) => c.rows[kind]);
+	const usable = kinds.find((kind) => c.rows[kind].ok && c.data[kind] !== undefined) || kinds[0] || 'time';
+	const kind = kinds.includes(parts.kind) ? parts.kind : usable;
+	const metric = METRICS[kind]
+		? Math.max(
+				0,
+				METRICS[kind].findIndex((m) => m[2] === parts.weight)
+			)
+		: 0;
+	const view = VIEWS.some((v) => v[0] === parts.view) ? parts.view : 'graph';
+	Object.assign(graph, { tree: null, lay: null, zoom: 0, focus: 0, flame: parts.flame === '1' });
+	Object.assign(shown, {
+		at,
+		kind,
+		metric,
+		view,
+		wanted: parts.zoom ? parts.zoom.split('/').map(decodeURIComponent) : null
+	});
+	document.body.className = 'one';
+	ui.overview.hidden = ui.loading.hidden = true;
+	ui.case.hidden = ui.picker.hidden = false;
+	drawHead(c);
+	drawCards(c);
+	ui.query.value = parts.search || '';
+	await refresh();
+	search(ui.query.value);
+	if (!quiet) {
+		remember(true);
+		scrollTo(0, 0);
+	}
+}
+
+async function follow() {
+	const parts = readAddress();
+	const at =
+		parts.case === undefined
+			? -1
+			: report.cases.findIndex(
+					(c) =>
+						c.key === parts.case &&
+						(parts.program === undefined || parts.program === (c.program || ''))
+				);
+	if (at < 0) showOverview();
+	else await openCase(at, parts, true);
+}
+
+function home() {
+	showOverview();
+	remember(true);
+}
+
+function openNext(by) {
+	const at = shown.at + by;
+	if (at < 0 || at >= report.cases.length) return;
+	openCase(at, {
+		kind: shown.kind,
+		view: shown.view,
+		weight: (METRICS[shown.kind] || [[0, 0, '']])[shown.metric][2],
+		flame: graph.flame ? '1' : '',
+		search: shown.query
+	});
+}
+
+function nextKind() {
+	const kinds = KINDS.filter((kind) => report.current().rows[kind]);
+	change({ kind: kinds[(kinds.indexOf(shown.kind) + 1) % kinds.length], metric: 0 });
+}
+
+function flip() {
+	graph.flame = !graph.flame;
+	change({});
+}

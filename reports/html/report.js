@@ -1,0 +1,171 @@
+// report.js - the unpacked header, and what the page shows now (kept in the address, so that a link can be shared).
+
+const SCHEMA = 1;
+const KINDS = ['cpu', 'memory', 'time'];
+const KIND_TITLES = { cpu: 'CPU', memory: 'Memory', time: 'Time' };
+const METRICS = {
+	cpu: [
+		['Sampled time', 'ns', 'time'],
+		['Samples', '1', 'samples']
+	],
+	memory: [
+		['At the peak', 'By', 'peak'],
+		['All allocated bytes', 'By', 'bytes'],
+		['Number of allocations', '1', 'count'],
+		['Still alive at the end', 'By', 'alive']
+	]
+};
+
+const report = { cases: [], functions: null, modules: [], programs: new Set(), trees: {}, spans: {} };
+const shown = { at: -1, kind: 'cpu', view: 'graph', metric: 0, query: '' };
+
+async function readHeader() {
+	const head = JSON.parse(new TextDecoder().decode(await unpack(0)));
+	if (head.schema !== SCHEMA) {
+		throw new Error(
+			'This page holds data of schema ' + head.schema + ', its viewer reads ' + SCHEMA + '.'
+		);
+	}
+	Object.assign(report, head);
+	const f = report.functions;
+	f.name = f.name.map(visible);
+	f.label = f.name.map(shorten);
+	f.lower = f.name.map((name) => name.toLowerCase());
+	report.modules = head.modules.map(visible);
+	report.files = head.files.map(visible);
+	for (const c of report.cases) {
+		if (c.program) report.programs.add(base(c.program));
+		for (const kind of KINDS) if (c.rows[kind]) fillRow(c.rows[kind], head.figures[kind]);
+	}
+}
+
+// Values and reasons by the names of the figures.
+function fillRow(row, figures) {
+	row.ok = row.status === 'MEW_OK';
+	row.has = (name) => row.of[name] !== undefined;
+	row.of = {};
+	row.why = {};
+	figures.forEach(([name], i) => {
+		if (row.values[i] !== null) row.of[name] = row.values[i];
+		if (row.absent[i] !== undefined) row.why[name] = row.absent[i];
+	});
+}
+
+// Base name of a function's module; empty where it is not known.
+function moduleOf(f) {
+	return base(report.modules[report.functions.module[f]] || '');
+}
+
+report.current = () => report.cases[shown.at];
+report.row = () => report.current().rows[shown.kind];
+report.metric = () => METRICS[shown.kind][shown.metric];
+report.linesMatter = () => shown.kind === 'memory' && shown.view === 'graph';
+report.rootLabel = () =>
+	(shown.view === 'callers' ? 'all functions by their own cost' : 'all') +
+	' · ' +
+	plain(graph.lay.total[0], report.metric()[1]);
+
+function titleOf(c) {
+	const name = visible(c.key);
+	return c.label ? name.replace(/\/case:\d+$/, '') + ' [' + visible(c.label) + ']' : name;
+}
+
+// The tree of a case and kind, unpacked when it is first asked for; null where no stacks were recorded.
+async function loadTree(at, kind) {
+	const id = at + kind,
+		line = report.cases[at].data[kind];
+	if (line === undefined || kind === 'time') return null;
+	if (!report.trees[id]) report.trees[id] = readTree(await unpack(line));
+	return report.trees[id];
+}
+
+// All measured samples of a case as [process, repetition, loops, [ns...]] blocks.
+async function loadSpans(at) {
+	const line = report.cases[at].data.time;
+	if (line === undefined) return [];
+	if (!report.spans[at]) {
+		const next = reader(await unpack(line)),
+			runs = next(),
+			spans = [];
+		for (let r = 0; r < runs; r++) {
+			const span = { process: next(), repetition: next(), loops: next(), values: [] };
+			for (let left = next(); left > 0; left--) span.values.push(next() / span.loops);
+			spans.push(span);
+		}
+		report.spans[at] = spans;
+	}
+	return report.spans[at];
+}
+
+// One step of a zoom path: by name, so that a link survives another run.
+function stepName(tree, node) {
+	return report.functions.name[tree.key[node] >> 1] + (tree.line[node] ? '@' + tree.line[node] : '');
+}
+
+function pathOf(tree, node) {
+	const path = [];
+	for (let i = node; i > 0; i = tree.parent[i]) path.unshift(i);
+	return path;
+}
+
+function findPath(tree, names) {
+	let node = 0;
+	for (const name of names) {
+		let kid = tree.first[node];
+		while (kid && stepName(tree, kid) !== name) kid = tree.next[kid];
+		if (!kid) break;
+		node = kid;
+	}
+	return node;
+}
+
+function address() {
+	if (shown.at < 0) return '#';
+	const c = report.current(),
+		parts = { case: c.key, kind: shown.kind, view: shown.view };
+	if (report.cases.some((other) => other !== c && other.key === c.key)) parts.program = c.program || '';
+	if (METRICS[shown.kind]) parts.weight = report.metric()[2];
+	if (graph.flame) parts.flame = '1';
+	if (shown.query) parts.search = shown.query;
+	if (graph.tree && graph.zoom && shown.view !== 'table' && shown.kind !== 'time') {
+		parts.zoom = pathOf(graph.tree, graph.zoom)
+			.map((i) => encodeURIComponent(stepName(graph.tree, i)))
+			.join('/');
+	}
+	return (
+		'#' +
+		Object.entries(parts)
+			.map(([k, v]) => k + '=' + encodeURIComponent(v))
+			.join('&')
+	);
+}
+
+function readAddress() {
+	const parts = {};
+	for (const piece of location.hash.slice(1).split('&')) {
+		const at = piece.indexOf('=');
+		try {
+			if (at > 0) parts[piece.slice(0, at)] = decodeURIComponent(piece.slice(at + 1));
+		} catch (e) {
+			// An address cut in the middle of an escape: the other parts still count.
+		}
+	}
+	return parts;
+}
+
+let later = 0;
+
+// Keep the address true: at once for a step that "back" should undo, else soon, since browsers count these calls.
+function remember(step) {
+	clearTimeout(later);
+	if (!step) later = setTimeout(setAddress, 200, false);
+	else setAddress(true);
+}
+
+function setAddress(step) {
+	try {
+		history[step ? 'pushState' : 'replaceState'](null, '', address());
+	} catch (e) {
+		// Some hosts of a page forbid it; the page works without.
+	}
+}

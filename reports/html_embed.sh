@@ -1,0 +1,82 @@
+#!/bin/sh
+# html_embed.sh - turn the viewer's sources into a C header at build time.
+#
+#   html_embed.sh OUTPUT.h viewer.html viewer.css FILE.js...
+#
+# The header has two arrays: the page before its data and the page after it. Comments and indentation are left out, and
+# the page's policy names the SHA-256 of its one script and one style, so that a browser runs nothing else.
+set -eu
+LC_ALL=C
+export LC_ALL
+
+if [ $# -lt 4 ]; then
+	echo "usage: html_embed.sh OUTPUT.h viewer.html viewer.css FILE.js..." >&2
+	exit 2
+fi
+output=$1 html=$2 css=$3
+shift 3
+here=$(dirname "$0")
+work=$(mktemp -d "${TMPDIR:-/tmp}/mew-embed.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# Base64 of the SHA-256, as a policy wants it.
+digest() {
+	if command -v sha256sum >/dev/null 2>&1; then hex=$(sha256sum <"$1"); else hex=$(shasum -a 256 <"$1"); fi
+	printf '%s\n' "${hex%% *}" | awk '{
+		digits = "0123456789abcdef"
+		letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+		hex = $1 "00"
+		for (i = 1; i < length(hex); i += 3) {
+			v = 0
+			for (k = 0; k < 3; k++) v = v * 16 + index(digits, substr(hex, i + k, 1)) - 1
+			out = out substr(letters, int(v / 64) + 1, 1) substr(letters, v % 64 + 1, 1)
+		}
+		print substr(out, 1, 43) "="
+	}'
+}
+
+# A file as a C array without an ending NUL.
+array() {
+	printf 'static const unsigned char %s[] = {\n' "$1"
+	od -An -v -tu1 "$2" | sed -e 's/^ *//' -e 's/  */,/g' -e 's/$/,/'
+	printf '};\n'
+}
+
+{
+	printf '(function(){"use strict";'
+	cat "$@" | awk -f "$here/html_lean.awk"
+	printf '})();'
+} >"$work/js"
+sed -e 's/^[[:space:]]*//' -e '/^\/\*.*\*\/$/d' "$css" | tr -d '\n' |
+	sed -e 's/ *\([{};,>]\) */\1/g' -e 's/\([a-z-]\): /\1:/g' -e 's/;}/}/g' >"$work/css"
+js_hash=$(digest "$work/js")
+css_hash=$(digest "$work/css")
+
+# The page's template in four pieces: up to the style, up to the data, up to the script, the rest.
+sed -e "s|@JS_HASH@|$js_hash|" -e "s|@CSS_HASH@|$css_hash|" "$html" | awk -v to="$work/piece" '
+{
+	while (match($0, /@(CSS|DATA|JS)@/)) {
+		printf "%s", substr($0, 1, RSTART - 1) >(to n + 0)
+		$0 = substr($0, RSTART + RLENGTH)
+		n++
+	}
+	print >(to n + 0)
+}'
+if [ ! -e "$work/piece3" ] || [ -e "$work/piece4" ]; then
+	echo "html_embed.sh: $html must have @CSS@, @DATA@ and @JS@ once each" >&2
+	exit 1
+fi
+cat "$work/piece0" "$work/css" "$work/piece1" >"$work/before"
+cat "$work/piece2" "$work/js" "$work/piece3" >"$work/after"
+
+if grep -q '</script' "$work/js"; then
+	echo "html_embed.sh: the script holds the text </script" >&2
+	exit 1
+fi
+{
+	echo '/* Made by html_embed.sh from the files under reports/html/; do not edit. */'
+	array mew_html_before "$work/before"
+	array mew_html_after "$work/after"
+} >"$output.tmp"
+mv "$output.tmp" "$output"

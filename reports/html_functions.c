@@ -1,0 +1,143 @@
+/*
+ * html_functions.c - the table of functions that the report's flame graphs speak of.
+ * Layer L5. Reads a sealed model; places without a name get one from their module and offset, with the reason.
+ */
+#include "config.h"
+
+#include "html_tree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACE_BYTES 64 /* of a made-up name; a longer file name loses its end, never the offset */
+
+struct entry { /* a function while the table is sorted */
+	struct mew_html_function function;
+	uint32_t *place; /* where its final number goes */
+};
+
+struct table {
+	struct entry *all;
+	size_t n;
+};
+
+static void add(struct table *t, struct mew_html_function function, uint32_t *place)
+{
+	t->all[t->n++] = (struct entry){ function, place };
+	*place = 0; /* seen */
+}
+
+static void name_place(char *out, const struct mew_model *m, const struct mew_location *l)
+{
+	unsigned long long offset = l->offset;
+	const char *path, *slash;
+
+	if (l->module >= m->nmodules) {
+		(void)snprintf(out, PLACE_BYTES, "0x%llx", offset);
+		return;
+	}
+	path = m->modules[l->module].path;
+	slash = strrchr(path, '/');
+	(void)snprintf(out, PLACE_BYTES, "%.40s+0x%llx", slash == NULL ? path : slash + 1, offset);
+}
+
+static void add_location(struct table *t, struct mew_html_functions *f, const struct mew_model *m, uint32_t number)
+{
+	const struct mew_location *l = &m->locations[number];
+	char *name = f->names + (size_t)number * PLACE_BYTES;
+
+	for (uint32_t i = 0; i < l->nlines; i++) {
+		uint32_t k = m->lines[l->first_line + i].function;
+		const struct mew_function *fn = &m->functions[k];
+
+		if (f->of_function[k] == UINT32_MAX)
+			add(t, (struct mew_html_function){ *fn->name != '\0' ? fn->name : "[unknown]", fn->file, fn->line, fn->module, NULL },
+			    &f->of_function[k]);
+	}
+	if (l->nlines > 0 || f->of_location[number] != UINT32_MAX)
+		return;
+	name_place(name, m, l);
+	add(t, (struct mew_html_function){ name, "", 0, l->module < m->nmodules ? l->module : MEW_NO_MODULE,
+					   l->why != NULL ? l->why : "the symbols were not looked up" },
+	    &f->of_location[number]);
+}
+
+static void add_stack(struct table *t, struct mew_html_functions *f, const struct mew_model *m, uint32_t stack)
+{
+	if (stack >= m->nstacks || m->stacks[stack].depth == 0) {
+		if (f->missing == UINT32_MAX)
+			add(t, (struct mew_html_function){ "[no stack]", "", 0, MEW_NO_MODULE, "the stack could not be recorded" },
+			    &f->missing);
+		return;
+	}
+	for (uint32_t i = 0; i < m->stacks[stack].depth; i++)
+		add_location(t, f, m, m->frames[m->stacks[stack].first + i]);
+}
+
+static int compare(const struct mew_html_function *a, const struct mew_html_function *b)
+{
+	int order = strcmp(a->name, b->name);
+
+	if (order == 0)
+		order = strcmp(a->file, b->file);
+	if (order == 0)
+		order = (a->line > b->line) - (a->line < b->line);
+	if (order == 0)
+		order = (a->module > b->module) - (a->module < b->module);
+	return order;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return compare(&((const struct entry *)a)->function, &((const struct entry *)b)->function);
+}
+
+static int number_them(struct mew_html_functions *f, struct table *t)
+{
+	f->all = calloc(t->n + 1, sizeof *f->all);
+	if (f->all == NULL)
+		return -1;
+	qsort(t->all, t->n, sizeof *t->all, by_name);
+	for (size_t i = 0; i < t->n; i++) {
+		f->all[i] = t->all[i].function;
+		*t->all[i].place = (uint32_t)i;
+	}
+	f->n = t->n;
+	return 0;
+}
+
+int mew_html_functions_init(struct mew_html_functions *f, const struct mew_model *m)
+{
+	struct table t = { .all = calloc(m->nfunctions + m->nlocations + 1, sizeof *t.all) };
+	int failed = -1;
+
+	*f = (struct mew_html_functions){ .missing = UINT32_MAX };
+	f->of_function = malloc((m->nfunctions + 1) * sizeof *f->of_function);
+	f->of_location = malloc((m->nlocations + 1) * sizeof *f->of_location);
+	f->names = malloc(m->nlocations * PLACE_BYTES + 1);
+	if (t.all != NULL && f->of_function != NULL && f->of_location != NULL && f->names != NULL) {
+		memset(f->of_function, 0xff, m->nfunctions * sizeof *f->of_function);
+		memset(f->of_location, 0xff, m->nlocations * sizeof *f->of_location);
+		for (size_t i = 0; i < m->ncases; i++) {
+			const struct mew_case *c = &m->cases[i];
+
+			for (size_t k = 0; k < c->nsamples; k++)
+				add_stack(&t, f, m, c->samples[k].stack);
+			for (size_t k = 0; k < c->nheap_stacks; k++)
+				add_stack(&t, f, m, c->heap_stacks[k].stack);
+		}
+		failed = number_them(f, &t);
+	}
+	free(t.all);
+	return failed;
+}
+
+void mew_html_functions_fini(struct mew_html_functions *f)
+{
+	free(f->all);
+	free(f->of_function);
+	free(f->of_location);
+	free(f->names);
+	*f = (struct mew_html_functions){ 0 };
+}

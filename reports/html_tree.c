@@ -1,0 +1,269 @@
+/*
+ * html_tree.c - one tree from the stacks of a case, each inlined function a frame of its own, outermost first.
+ * Layer L5. Reads a sealed model.
+ */
+#include "config.h"
+
+#include "html_tree.h"
+
+#include <stdlib.h>
+
+#define METRICS 4
+#define MANY_LINES UINT32_MAX
+
+struct frame {
+	uint32_t parent, key, line;
+	uint32_t shown_line; /* line, or what all stacks through it agree on */
+	uint32_t child, sibling;
+	uint64_t self[METRICS];
+};
+
+struct tree {
+	struct frame *frames; /* frame 0 is the root, 0 as a link is none */
+	size_t n, size;
+	uint32_t *slots; /* open addressing by (parent, key, line) */
+	size_t nslots;
+	unsigned metrics;
+	bool by_line;
+	bool failed;
+};
+
+/* --- growing ---------------------------------------------------------------------------------------------------- */
+
+static size_t slot_of(const struct tree *t, uint32_t parent, uint32_t key, uint32_t line)
+{
+	uint64_t h = (uint64_t)parent * 0x9e3779b97f4a7c15u ^ (uint64_t)key * 0xc2b2ae3d27d4eb4fu ^ (uint64_t)line * 0x165667b19e3779f9u;
+	size_t s = (size_t)(h ^ h >> 29) & (t->nslots - 1);
+
+	while (t->slots[s] != 0) {
+		const struct frame *f = &t->frames[t->slots[s]];
+
+		if (f->parent == parent && f->key == key && f->line == line)
+			break;
+		s = (s + 1) & (t->nslots - 1);
+	}
+	return s;
+}
+
+static bool grow(struct tree *t)
+{
+	size_t size = t->size == 0 ? 1024 : t->size * 2;
+	struct frame *frames = size < UINT32_MAX / 2 ? realloc(t->frames, size * sizeof *frames) : NULL;
+	uint32_t *slots;
+
+	if (frames == NULL)
+		return false;
+	t->frames = frames;
+	slots = calloc(size * 2, sizeof *slots);
+	if (slots == NULL)
+		return false;
+	free(t->slots);
+	t->slots = slots;
+	t->nslots = size * 2;
+	t->size = size;
+	for (size_t i = 1; i < t->n; i++)
+		t->slots[slot_of(t, frames[i].parent, frames[i].key, frames[i].line)] = (uint32_t)i;
+	return true;
+}
+
+/* The child of a frame, made when it is not there; 0 without memory. */
+static uint32_t enter(struct tree *t, uint32_t parent, uint32_t key, uint32_t line)
+{
+	uint32_t told = t->by_line ? line : 0;
+	size_t s = slot_of(t, parent, key, told);
+
+	if (t->slots[s] == 0) {
+		if (t->n == t->size) {
+			if (!grow(t))
+				return 0;
+			s = slot_of(t, parent, key, told);
+		}
+		t->slots[s] = (uint32_t)t->n;
+		t->frames[t->n++] = (struct frame){ .parent = parent, .key = key, .line = told, .shown_line = line };
+	} else if (t->frames[t->slots[s]].shown_line != line) {
+		t->frames[t->slots[s]].shown_line = MANY_LINES;
+	}
+	return t->slots[s];
+}
+
+static uint32_t enter_location(struct tree *t, uint32_t at, const struct mew_html_functions *f, const struct mew_model *m,
+			       uint32_t location)
+{
+	const struct mew_location *l = &m->locations[location];
+
+	if (l->nlines == 0)
+		return enter(t, at, f->of_location[location] * 2, 0);
+	for (uint32_t i = l->nlines; i-- > 0;) {
+		const struct mew_line *line = &m->lines[l->first_line + i];
+		uint32_t inlined = i + 1 < l->nlines;
+
+		at = enter(t, at, f->of_function[line->function] * 2 + inlined, line->line);
+		if (at == 0)
+			break;
+	}
+	return at;
+}
+
+static void add_stack(struct tree *t, const struct mew_html_functions *f, const struct mew_model *m, uint32_t stack,
+		      const uint64_t *values)
+{
+	uint32_t at = 0;
+
+	if (t->failed)
+		return;
+	if (stack >= m->nstacks || m->stacks[stack].depth == 0) {
+		at = enter(t, 0, f->missing * 2, 0);
+	} else {
+		for (uint32_t i = m->stacks[stack].depth; i-- > 0;) {
+			at = enter_location(t, at, f, m, m->frames[m->stacks[stack].first + i]);
+			if (at == 0)
+				break;
+		}
+	}
+	if (at == 0) {
+		t->failed = true;
+		return;
+	}
+	for (unsigned k = 0; k < t->metrics; k++)
+		t->frames[at].self[k] += values[k];
+}
+
+/* Samples repeat their stacks: each distinct stack is walked once. */
+static void add_samples(struct tree *t, const struct mew_html_functions *f, const struct mew_model *m,
+			const struct mew_case *c)
+{
+	uint64_t(*sums)[2] = calloc(m->nstacks + 1, sizeof *sums);
+
+	if (sums == NULL) {
+		t->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < c->nsamples; i++) {
+		size_t stack = c->samples[i].stack < m->nstacks ? c->samples[i].stack : m->nstacks;
+
+		sums[stack][0] += c->samples[i].weight_ns;
+		sums[stack][1]++;
+	}
+	for (size_t i = 0; i <= m->nstacks; i++)
+		if (sums[i][1] != 0)
+			add_stack(t, f, m, i < m->nstacks ? (uint32_t)i : MEW_NO_STACK, sums[i]);
+	free(sums);
+}
+
+static void add_heap(struct tree *t, const struct mew_html_functions *f, const struct mew_model *m, const struct mew_case *c)
+{
+	for (size_t i = 0; i < c->nheap_stacks; i++) {
+		const struct mew_heap_stack *s = &c->heap_stacks[i];
+		const uint64_t values[METRICS] = { s->peak_bytes, s->cumulative_bytes, s->allocations, s->net_bytes };
+
+		add_stack(t, f, m, s->stack, values);
+	}
+}
+
+/* --- columns ---------------------------------------------------------------------------------------------------- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct frame *x = *(const struct frame *const *)a, *y = *(const struct frame *const *)b;
+	int order = (x->parent > y->parent) - (x->parent < y->parent);
+
+	if (order == 0)
+		order = (x->key > y->key) - (x->key < y->key);
+	if (order == 0)
+		order = (x->line > y->line) - (x->line < y->line);
+	return order;
+}
+
+/* Chain siblings in the order of their functions and lines. */
+static bool link_children(struct tree *t)
+{
+	struct frame **sorted = malloc(t->n * sizeof(struct frame *));
+
+	if (sorted == NULL)
+		return false;
+	for (size_t i = 0; i < t->n; i++)
+		sorted[i] = &t->frames[i];
+	qsort(sorted + 1, t->n - 1, sizeof(struct frame *), by_place);
+	for (size_t i = t->n; i-- > 1;) {
+		sorted[i]->sibling = t->frames[sorted[i]->parent].child;
+		t->frames[sorted[i]->parent].child = (uint32_t)(sorted[i] - t->frames);
+	}
+	free(sorted);
+	return true;
+}
+
+/* Append the column of levels, and fill `order` with the frames in preorder. */
+static void put_levels(struct mew_pack *out, const struct tree *t, uint32_t *order)
+{
+	size_t depth = 1, before = 0, n = 0;
+
+	for (uint32_t at = t->frames[0].child; at != 0;) {
+		order[n++] = at;
+		mew_pack_number(out, before + 1 - depth);
+		before = depth;
+		if (t->frames[at].child != 0) {
+			at = t->frames[at].child;
+			depth++;
+			continue;
+		}
+		while (at != 0 && t->frames[at].sibling == 0) {
+			at = t->frames[at].parent;
+			depth--;
+		}
+		at = t->frames[at].sibling; /* the root has none: the end */
+	}
+}
+
+/* Lines lie near the head of their function: the distance packs far better than the line. */
+static void put_line(struct mew_pack *out, const struct mew_html_functions *f, const struct frame *frame)
+{
+	int64_t distance = (int64_t)frame->shown_line - f->all[frame->key / 2].line;
+
+	if (frame->shown_line == 0 || frame->shown_line == MANY_LINES)
+		mew_pack_number(out, 0);
+	else
+		mew_pack_number(out, distance < 0 ? (uint64_t)-distance * 2 : (uint64_t)distance * 2 + 1);
+}
+
+static bool put_columns(struct mew_pack *out, const struct mew_html_functions *f, struct tree *t)
+{
+	size_t n = t->n - 1;
+	uint32_t *order = malloc((n + 1) * sizeof *order);
+
+	if (order == NULL || !link_children(t)) {
+		free(order);
+		return false;
+	}
+	mew_pack_number(out, n);
+	mew_pack_number(out, t->metrics);
+	put_levels(out, t, order);
+	for (size_t i = 0; i < n; i++)
+		mew_pack_number(out, t->frames[order[i]].key);
+	for (size_t i = 0; i < n; i++)
+		put_line(out, f, &t->frames[order[i]]);
+	for (unsigned k = 0; k < t->metrics; k++)
+		for (size_t i = 0; i < n; i++)
+			mew_pack_number(out, t->frames[order[i]].self[k]);
+	free(order);
+	return !out->failed;
+}
+
+int mew_html_tree(struct mew_pack *out, const struct mew_html_functions *f, const struct mew_model *m,
+		  const struct mew_case *c, enum mew_kind kind)
+{
+	struct tree t = { .metrics = kind == MEW_KIND_CPU ? 2 : METRICS, .by_line = kind == MEW_KIND_MEMORY };
+	bool done = false;
+
+	if (grow(&t)) {
+		t.frames[0] = (struct frame){ 0 };
+		t.n = 1;
+		if (kind == MEW_KIND_CPU)
+			add_samples(&t, f, m, c);
+		else
+			add_heap(&t, f, m, c);
+		done = !t.failed && put_columns(out, f, &t);
+	}
+	free(t.frames);
+	free(t.slots);
+	return done ? 0 : -1;
+}

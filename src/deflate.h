@@ -1,0 +1,21 @@
+/*
+ * deflate.h - a zlib stream, by the system's zlib where there is one.
+ * Layer L5.
+ */
+#ifndef MEW_DEFLATE_H
+#define MEW_DEFLATE_H
+
+#include "base.h"
+
+/*
+ * Pack bytes into a zlib stream (RFC 1950). zlib is loaded when the first report needs it, so that libmew depends on libc
+ * alone and a measured process carries no compressor; without it the stream is valid too, but not smaller.
+ *
+ * data     borrowed
+ * packed   returned: its length
+ * Returns  bytes that the caller frees with free(); NULL without memory. The same bytes and the same zlib give the same stream
+ * Context  any thread, outside windows
+ */
+unsigned char *mew_deflate(const void *data, size_t bytes, size_t *packed);
+
+#endif
