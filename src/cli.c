@@ -1,0 +1,332 @@
+/*
+ * cli.c - flags: one table serves the parser and --help; report formats bring their own flags.
+ * Layer L6. The command's thread.
+ */
+#include "config.h"
+
+#include "cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum flag_id {
+	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU,
+	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_COLOR, F_PROGRESS, F_VERSION, F_HELP, F_REPORT
+};
+
+struct flag {
+	int id;           /* the letter, or enum flag_id */
+	const char *name; /* long name; NULL: letter only */
+	int argument;     /* of getopt.h */
+	const char *shown, *help;
+};
+
+static const struct flag flags[] = {
+	{ 'k', NULL, required_argument, "-k RE", "cases whose name or label matches the extended regular expression" },
+	{ 'F', NULL, required_argument, "-F TEXT", "cases whose name or label contains the text" },
+	{ 't', NULL, required_argument, "-t TAG", "cases with the tag; given twice: with either" },
+	{ F_MIN_TIME, "min-time", required_argument, "--min-time S|Nx", "measure a case at least S seconds, or exactly N iterations" },
+	{ F_MAX_TIME, "max-time", required_argument, "--max-time S", "and at most S seconds (0.5)" },
+	{ F_MIN_WARMUP, "min-warmup-time", required_argument, "--min-warmup-time S", "warm up S seconds before each repetition (0.01)" },
+	{ F_REPETITIONS, "repetitions", required_argument, "--repetitions N", "measure each case N times (1)" },
+	{ F_PROCESSES, "processes", required_argument, "--processes N", "in N fresh processes (1)" },
+	{ F_INTERLEAVE, "interleave", no_argument, "--interleave", "take the repetitions of all cases in turn" },
+	{ F_LATENCY, "latency", no_argument, "--latency", "time single calls: percentiles are of calls" },
+	{ F_MEMORY, "memory", optional_argument, "--memory[=ITERS]", "memory pass: exact allocations of ITERS iterations (100)" },
+	{ F_CPU, "cpu", optional_argument, "--cpu[=INTERVAL]", "CPU pass: a sample every INTERVAL seconds (0.0001)" },
+	{ F_INNER, "inner-iterations", required_argument, "--inner-iterations N", "exactly N iterations in the CPU pass" },
+	{ F_ALL, "all", no_argument, "--all", "timing, memory and CPU passes" },
+	{ F_HOOK, "hook", required_argument, "--hook NAME", "run the program's hook of that name" },
+	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a pass fails (none)" },
+	{ F_CAPTURE, "capture", required_argument, "--capture yes|no", "keep what bodies print apart, show it for failed cases (yes)" },
+	{ F_DRY_RUN, "dry-run", no_argument, "--dry-run", "run each case once, without figures" },
+	{ 'q', NULL, no_argument, "-q", "tables alone" },
+	{ 'v', NULL, no_argument, "-v", "every figure, and why one is absent" },
+	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
+	{ F_PROGRESS, "progress", required_argument, "--progress WHEN", "auto, always or never, on standard error" },
+	{ F_VERSION, "version", no_argument, "--version", "print the version" },
+	{ F_HELP, "help", no_argument, "--help", "print this" },
+};
+
+void mew_cli_complain(const char *format, ...)
+{
+	va_list ap;
+
+	(void)fflush(stdout);
+	(void)fputs("mew: ", stderr);
+	va_start(ap, format);
+	(void)vfprintf(stderr, format, ap);
+	va_end(ap);
+	(void)fputc('\n', stderr);
+}
+
+static bool has_flag(const struct mew_report *r)
+{
+	return strcmp(r->name, "table") != 0; /* tables go to the terminal by themselves */
+}
+
+void mew_cli_help(FILE *to, const char *usage)
+{
+	(void)fprintf(to, "usage: %s\n\n", usage);
+	for (size_t i = 0; i < MEW_COUNTOF(flags); i++)
+		(void)fprintf(to, "  %-22s %s\n", flags[i].shown, flags[i].help);
+	(void)fprintf(to, "\nreports (`-` is standard output, without the tables):\n");
+	for (size_t i = 0; mew_reports[i] != NULL; i++) {
+		char shown[40];
+
+		if (!has_flag(mew_reports[i]))
+			continue;
+		(void)snprintf(shown, sizeof shown, "--%s %s", mew_reports[i]->name,
+			       mew_reports[i]->shape == MEW_REPORT_FILE ? "FILE" : "DIR");
+		(void)fprintf(to, "  %-22s %s\n", shown, mew_reports[i]->help);
+	}
+	(void)fprintf(to, "\nExit code: 0 fine; 1 a case failed; 2 usage or environment; 4 nothing measured or invalid.\n");
+}
+
+/* --- values ----------------------------------------------------------------------------------------------------- */
+
+static int bad(const char *shown, const char *value, const char *want)
+{
+	mew_cli_complain("%s: \"%s\" is not %s; see --help", shown, value, want);
+	return MEW_EXIT_USAGE;
+}
+
+static int seconds(const char *shown, const char *text, double least, double *out)
+{
+	char *end;
+
+	*out = strtod(text, &end);
+	if (end == text || *end != '\0' || !isfinite(*out) || *out < least)
+		return bad(shown, text, least > 0 ? "a number of seconds above 0" : "a number of seconds, 0 or more");
+	return MEW_EXIT_FINE;
+}
+
+static int count(const char *shown, const char *text, uint64_t *out)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 || value == 0)
+		return bad(shown, text, "a whole number, 1 or more");
+	*out = value;
+	return MEW_EXIT_FINE;
+}
+
+static int small_count(const char *shown, const char *text, unsigned *out)
+{
+	uint64_t value;
+
+	if (count(shown, text, &value) != MEW_EXIT_FINE)
+		return MEW_EXIT_USAGE;
+	if (value > 100000)
+		return bad(shown, text, "at most 100000");
+	*out = (unsigned)value;
+	return MEW_EXIT_FINE;
+}
+
+static int min_time(struct mew_cli *c, const char *text)
+{
+	size_t n = strlen(text);
+	char number[32];
+
+	if (n < 2 || text[n - 1] != 'x')
+		return seconds("--min-time", text, 0, &c->plan.min_time);
+	(void)snprintf(number, sizeof number, "%.*s", (int)(n - 1), text);
+	return count("--min-time", number, &c->plan.iterations);
+}
+
+static int cpu(struct mew_cli *c, const char *text)
+{
+	c->passes[MEW_PASS_CPU] = true;
+	if (text == NULL)
+		return MEW_EXIT_FINE;
+	if (seconds("--cpu", text, 0, &c->plan.interval) != MEW_EXIT_FINE)
+		return MEW_EXIT_USAGE;
+	if (c->plan.interval < 0.00002 || c->plan.interval > 1)
+		return bad("--cpu", text, "between 0.00002 and 1 second");
+	return MEW_EXIT_FINE;
+}
+
+static int append(const char **list, size_t *n, const char *shown, const char *text)
+{
+	if (*n == MEW_CLI_LIST_MAX)
+		return bad(shown, text, "one of at most 32");
+	list[(*n)++] = text;
+	return MEW_EXIT_FINE;
+}
+
+static int output(struct mew_cli *c, const struct mew_report *report, const char *path)
+{
+	if (c->noutputs == MEW_CLI_LIST_MAX)
+		return bad(report->name, path, "one of at most 32 reports");
+	c->outputs[c->noutputs++] = (struct mew_cli_output){ report, path };
+	return MEW_EXIT_FINE;
+}
+
+static int when(const char *shown, const char *text, enum mew_when *out)
+{
+	return mew_when_parse(text, out) ? MEW_EXIT_FINE : bad(shown, text, "auto, always or never");
+}
+
+static int capture(struct mew_cli *c, const char *text)
+{
+	if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
+		return bad("--capture", text, "yes or no");
+	c->host.capture = text[0] == 'y';
+	return MEW_EXIT_FINE;
+}
+
+static int apply_timing(struct mew_cli *c, int id, const char *value)
+{
+	switch (id) {
+	case F_MIN_TIME:
+		return min_time(c, value);
+	case F_MAX_TIME:
+		return seconds("--max-time", value, 1e-9, &c->plan.max_time);
+	case F_MIN_WARMUP:
+		return seconds("--min-warmup-time", value, 0, &c->plan.min_warmup_time);
+	case F_REPETITIONS:
+		return small_count("--repetitions", value, &c->plan.repetitions);
+	case F_PROCESSES:
+		return small_count("--processes", value, &c->plan.processes);
+	case F_INTERLEAVE:
+		c->plan.interleave = true;
+		return MEW_EXIT_FINE;
+	case F_LATENCY:
+		c->plan.latency = true;
+		return MEW_EXIT_FINE;
+	default:
+		return -1;
+	}
+}
+
+static int apply_passes(struct mew_cli *c, int id, const char *value)
+{
+	switch (id) {
+	case F_MEMORY:
+		c->passes[MEW_PASS_MEMORY] = true;
+		return value != NULL ? count("--memory", value, &c->plan.memory_iterations) : MEW_EXIT_FINE;
+	case F_CPU:
+		return cpu(c, value);
+	case F_INNER:
+		return count("--inner-iterations", value, &c->plan.inner_iterations);
+	case F_ALL:
+		c->passes[MEW_PASS_MEMORY] = c->passes[MEW_PASS_CPU] = true;
+		return MEW_EXIT_FINE;
+	case F_HOOK:
+		return append(c->hooks, &c->host.nhooks, "--hook", value);
+	case F_TIMEOUT:
+		return seconds("--timeout", value, 1e-9, &c->host.timeout);
+	case F_CAPTURE:
+		return capture(c, value);
+	case F_DRY_RUN:
+		c->plan.dry_run = true;
+		return MEW_EXIT_FINE;
+	default:
+		return -1;
+	}
+}
+
+static int apply(struct mew_cli *c, int id, const char *value)
+{
+	switch (id) {
+	case 'k':
+		c->pattern = value;
+		return MEW_EXIT_FINE;
+	case 'F':
+		c->literal = value;
+		return MEW_EXIT_FINE;
+	case 't':
+		return append(c->tags, &c->ntags, "-t", value);
+	case 'q':
+		c->quiet = true;
+		return MEW_EXIT_FINE;
+	case 'v':
+		c->verbose = true;
+		return MEW_EXIT_FINE;
+	case F_COLOR:
+		return when("--color", value, &c->color);
+	case F_PROGRESS:
+		return when("--progress", value, &c->progress);
+	case F_VERSION:
+		c->version = true;
+		return MEW_EXIT_FINE;
+	case F_HELP:
+		c->help = true;
+		return MEW_EXIT_FINE;
+	default:
+		return -1;
+	}
+}
+
+/* --- the parser ------------------------------------------------------------------------------------------------- */
+
+static void long_options(struct option *out, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < MEW_COUNTOF(flags) && n + 1 < max; i++)
+		if (flags[i].name != NULL)
+			out[n++] = (struct option){ flags[i].name, flags[i].argument, NULL, flags[i].id };
+	for (int i = 0; mew_reports[i] != NULL && n + 1 < max; i++)
+		if (has_flag(mew_reports[i]))
+			out[n++] = (struct option){ mew_reports[i]->name, required_argument, NULL, F_REPORT + i };
+	out[n] = (struct option){ NULL, 0, NULL, 0 };
+}
+
+static int one_flag(struct mew_cli *c, int id, const char *value)
+{
+	int code;
+
+	if (id >= F_REPORT)
+		return output(c, mew_reports[id - F_REPORT], value);
+	code = apply(c, id, value);
+	if (code == -1)
+		code = apply_timing(c, id, value);
+	return code == -1 ? apply_passes(c, id, value) : code;
+}
+
+static int unknown(char **argv, int id)
+{
+	const char *word = argv[optind - 1];
+
+	if (id == ':')
+		mew_cli_complain("%s needs a value; see --help", word);
+	else if (optopt != 0 && strncmp(word, "--", 2) != 0)
+		mew_cli_complain("there is no flag -%c; see --help", optopt);
+	else
+		mew_cli_complain("there is no flag %s, or it takes no value; see --help", word);
+	return MEW_EXIT_USAGE;
+}
+
+int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
+{
+	struct option options[64];
+	int id;
+
+	*c = (struct mew_cli){ .passes = { true, false, false }, .host = { .capture = true } };
+	mew_plan_defaults(&c->plan);
+	c->host.hooks = c->hooks;
+	long_options(options, MEW_COUNTOF(options));
+	optind = 0;
+	opterr = 0;
+	while ((id = getopt_long(argc, argv, ":k:F:t:qv", options, NULL)) != -1) {
+		int code = id == '?' || id == ':' ? unknown(argv, id) : one_flag(c, id, optarg);
+
+		if (code != MEW_EXIT_FINE)
+			return code;
+	}
+	if (c->plan.iterations > 0 && c->plan.min_time > 0)
+		return bad("--min-time", "both", "seconds or iterations: give one of them");
+	c->programs = argv + optind;
+	c->nprograms = argc - optind;
+	return MEW_EXIT_FINE;
+}

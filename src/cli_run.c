@@ -1,0 +1,364 @@
+/*
+ * cli_run.c - `mew run`: one host per program, a pass over all programs at a time, then tables, then files.
+ * Layer L6. The command's thread.
+ */
+#include "config.h"
+
+#include "cli.h"
+
+#include "environment.h"
+#include "error.h"
+#include "output.h"
+#include "select.h"
+#include "session.h"
+#include "worker.h"
+#include "writer.h"
+
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct run {
+	struct mew_cli *cli;
+	struct mew_host *hosts;
+	size_t nhosts;
+	struct mew_plan_case **cases; /* per host */
+	size_t *ncases;
+	struct mew_model *model;
+	struct mew_progress progress;
+	size_t steps_before;          /* progress: passes and programs behind */
+	size_t steps;
+};
+
+static const char *const pass_names[MEW_PASSES] = { "time", "memory", "CPU" };
+static volatile int interrupted;
+
+static void on_interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+static void catch_interrupts(void)
+{
+	struct sigaction sa = { .sa_handler = on_interrupt }; /* no SA_RESTART: the wait for a worker must end */
+
+	(void)sigemptyset(&sa.sa_mask);
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGTERM, &sa, NULL);
+}
+
+static bool show_progress(void *data, const struct mew_plan_case *c, enum mew_pass pass, size_t done, size_t total)
+{
+	struct run *r = data;
+
+	(void)total;
+	mew_progress_show(&r->progress, c, c->key, (int)pass, pass_names[pass], r->steps_before + done, r->steps);
+	return interrupted == 0;
+}
+
+/* --- programs and cases ----------------------------------------------------------------------------------------- */
+
+static int open_programs(struct run *r)
+{
+	struct mew_error err;
+
+	for (int i = 0; i < r->cli->nprograms; i++) {
+		r->nhosts++;
+		if (mew_host_open(&r->hosts[i], r->cli->programs[i], &r->cli->host, &err) != MEW_OK) {
+			mew_cli_complain("%s", err.text);
+			return MEW_EXIT_USAGE;
+		}
+		for (size_t k = 0; k < r->hosts[i].facts->nfacts; k++)
+			(void)mew_model_add_fact(r->model, r->hosts[i].facts->facts[k].name, r->hosts[i].facts->facts[k].value);
+	}
+	return MEW_EXIT_FINE;
+}
+
+static void choose_of(struct run *r, size_t i, const struct mew_select *select)
+{
+	const struct mew_host *h = &r->hosts[i];
+
+	for (size_t k = 0; k < h->ncases; k++) {
+		const struct mew_host_case *c = &h->cases[k];
+
+		if (!mew_select_matches(select, c->key, c->label, c->tags))
+			continue;
+		r->cases[i][r->ncases[i]++] = (struct mew_plan_case){
+			.item = (uint32_t)k,
+			.key = c->key,
+			.label = c->label,
+			.tags = c->tags,
+			.program = h->program,
+			.threads = c->threads,
+			.min_time = c->min_time,
+			.iterations = c->iterations,
+			.repetitions = c->repetitions,
+		};
+	}
+}
+
+static int choose_cases(struct run *r)
+{
+	struct mew_select select;
+	struct mew_error err;
+	size_t all = 0, chosen = 0;
+
+	if (mew_select_init(&select, r->cli->pattern, r->cli->literal, r->cli->tags, r->cli->ntags, &err) != MEW_OK) {
+		mew_cli_complain("-k: %s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	for (size_t i = 0; i < r->nhosts; i++) {
+		r->cases[i] = calloc(r->hosts[i].ncases + 1, sizeof **r->cases);
+		if (r->cases[i] != NULL)
+			choose_of(r, i, &select);
+		all += r->hosts[i].ncases;
+		chosen += r->ncases[i];
+	}
+	mew_select_fini(&select);
+	if (chosen > 0)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("none of the %zu cases matches -k, -F and -t; `mew list` shows them", all);
+	return MEW_EXIT_INVALID;
+}
+
+static size_t steps_of(const struct run *r, size_t i, enum mew_pass pass)
+{
+	return r->ncases[i] * (pass == MEW_PASS_TIME ? (size_t)r->cli->plan.repetitions * r->cli->plan.processes : 1);
+}
+
+/* --- passes ----------------------------------------------------------------------------------------------------- */
+
+/* A pass that cannot start fails its cases, with the reason, and not the run. */
+static void fail_pass(struct run *r, size_t i, enum mew_pass pass, const struct mew_error *err)
+{
+	static const enum mew_kind kinds[] = { MEW_KIND_TIME, MEW_KIND_MEMORY, MEW_KIND_CPU };
+
+	for (size_t k = 0; k < r->ncases[i]; k++) {
+		struct mew_case *row = mew_model_case(r->model, r->cases[i][k].key, r->cases[i][k].program);
+
+		if (row != NULL && (row->kinds >> kinds[pass] & 1) == 0)
+			mew_model_fail(r->model, row, kinds[pass], err->status, err->text);
+	}
+}
+
+static void run_passes(struct run *r)
+{
+	for (int pass = 0; pass < MEW_PASSES; pass++) {
+		for (size_t i = 0; r->cli->passes[pass] && i < r->nhosts && !interrupted; i++) {
+			struct mew_driver driver = mew_host_driver(&r->hosts[i]);
+			struct mew_error err;
+			int status;
+
+			if (r->ncases[i] == 0)
+				continue;
+			status = mew_host_begin_pass(&r->hosts[i], (enum mew_pass)pass, &err);
+			if (status == MEW_OK)
+				status = mew_plan_run(&driver, r->cases[i], r->ncases[i], (enum mew_pass)pass, &r->cli->plan,
+						      r->model, &err);
+			if (status != MEW_OK && !interrupted)
+				fail_pass(r, i, (enum mew_pass)pass, &err);
+			r->steps_before += steps_of(r, i, (enum mew_pass)pass);
+		}
+	}
+	mew_progress_clear(&r->progress);
+}
+
+/* --- afterwards ------------------------------------------------------------------------------------------------- */
+
+int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct mew_error *err)
+{
+	struct mew_report_input in = {
+		.model = m,
+		.width = mew_terminal_width(STDOUT_FILENO),
+		.color = mew_terminal_color(c->color, STDOUT_FILENO),
+		.utf8 = mew_terminal_utf8(),
+		.verbose = c->verbose,
+	};
+	struct mew_writer w;
+	int status;
+
+	mew_writer_fd(&w, STDOUT_FILENO);
+	status = mew_report_find("table")->write(&in, &w, err);
+	if (mew_writer_finish(&w) != 0 && status == MEW_OK)
+		status = mew_error_set(err, MEW_E_IO, "standard output: %s", strerror(w.error));
+	return status;
+}
+
+int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m)
+{
+	int code = MEW_EXIT_FINE;
+
+	for (size_t i = 0; i < c->noutputs; i++) {
+		const struct mew_cli_output *o = &c->outputs[i];
+		struct mew_error err;
+
+		if (mew_output_report(o->report, m, o->path, &err) != MEW_OK) {
+			mew_cli_complain("%s", err.text);
+			code = MEW_EXIT_USAGE;
+		} else if (!c->quiet && strcmp(o->path, "-") != 0) {
+			(void)fprintf(stderr, "wrote %s\n", o->path);
+		}
+	}
+	return code;
+}
+
+static bool is_skip(const struct mew_row_head *row)
+{
+	return row->status == MEW_E_UNSUPPORTED && row->reason != NULL && strncmp(row->reason, "skipped: ", 9) == 0;
+}
+
+/* The exit code that the rows deserve. */
+static int verdict(struct mew_model *m)
+{
+	size_t good = 0, failed = 0, unable = 0, lost = 0, skipped = 0;
+
+	for (size_t i = 0; i < m->ncases; i++) {
+		for (int kind = 0; kind < MEW_KINDS; kind++) {
+			const struct mew_row_head *row = mew_case_row(&m->cases[i], (enum mew_kind)kind);
+
+			if ((m->cases[i].kinds >> kind & 1) == 0)
+				continue;
+			if (row->status == MEW_OK)
+				good++;
+			else if (is_skip(row))
+				skipped++;
+			else if (row->status == MEW_E_LOST)
+				lost++;
+			else if (row->status == MEW_E_UNSUPPORTED || row->status == MEW_E_DENIED)
+				unable++;
+			else
+				failed++;
+		}
+	}
+	if (failed > 0)
+		return MEW_EXIT_FAILED;
+	if (lost > 0)
+		return MEW_EXIT_INVALID;
+	if (unable > 0)
+		return MEW_EXIT_USAGE;
+	return good > 0 || skipped > 0 ? MEW_EXIT_FINE : MEW_EXIT_INVALID;
+}
+
+static void show_outputs_of_failed(const struct mew_model *m)
+{
+	for (size_t i = 0; i < m->ncases; i++)
+		if (m->cases[i].output != NULL)
+			(void)fprintf(stderr, "--- output of %s (%s)\n%s%s", m->cases[i].key, m->cases[i].program, m->cases[i].output,
+				      m->cases[i].output[strlen(m->cases[i].output) - 1] == '\n' ? "" : "\n");
+}
+
+static bool table_wanted(const struct mew_cli *c)
+{
+	for (size_t i = 0; i < c->noutputs; i++)
+		if (strcmp(c->outputs[i].path, "-") == 0)
+			return false;
+	return true;
+}
+
+static int finish(struct run *r)
+{
+	struct mew_error err;
+	int status, code, files;
+
+	status = mew_session_finish(r->model, &err);
+	if (status != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	code = verdict(r->model);
+	if (table_wanted(r->cli) && mew_cli_tables(r->cli, r->model, &err) != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	if (r->cli->host.capture)
+		show_outputs_of_failed(r->model);
+	files = mew_cli_outputs(r->cli, r->model);
+	if (interrupted) {
+		mew_cli_complain("interrupted: what was measured until then is shown");
+		return MEW_EXIT_INVALID;
+	}
+	return code != MEW_EXIT_FINE ? code : files;
+}
+
+static int run_all(struct run *r)
+{
+	int code = open_programs(r);
+
+	if (code == MEW_EXIT_FINE)
+		code = choose_cases(r);
+	if (code != MEW_EXIT_FINE)
+		return code;
+	for (int pass = 0; pass < MEW_PASSES; pass++)
+		for (size_t i = 0; r->cli->passes[pass] && i < r->nhosts; i++)
+			r->steps += steps_of(r, i, (enum mew_pass)pass);
+	run_passes(r);
+	return finish(r);
+}
+
+int mew_cli_run(struct mew_cli *c)
+{
+	size_t n = (size_t)c->nprograms;
+	struct run r = { .cli = c };
+	int code = MEW_EXIT_USAGE;
+
+	r.hosts = calloc(n + 1, sizeof *r.hosts);
+	r.cases = calloc(n + 1, sizeof *r.cases);
+	r.ncases = calloc(n + 1, sizeof *r.ncases);
+	r.model = mew_model_new();
+	if (r.hosts == NULL || r.cases == NULL || r.ncases == NULL || r.model == NULL) {
+		mew_cli_complain("no memory for %zu programs", n);
+	} else {
+		interrupted = 0;
+		catch_interrupts();
+		c->host.cancelled = &interrupted;
+		c->plan.progress = show_progress;
+		c->plan.progress_data = &r;
+		mew_progress_init(&r.progress, c->progress);
+		mew_environment_machine(r.model);
+		code = run_all(&r);
+		mew_progress_clear(&r.progress);
+	}
+	for (size_t i = 0; i < r.nhosts; i++) {
+		mew_host_close(&r.hosts[i]);
+		free(r.cases[i]);
+	}
+	free(r.hosts);
+	free(r.cases);
+	free(r.ncases);
+	mew_model_free(r.model);
+	return code;
+}
+
+int mew_main(int argc, char **argv)
+{
+	struct mew_cli cli;
+	char self[] = "/proc/self/exe";
+	char *programs[] = { argc > 0 && strchr(argv[0], '/') != NULL ? argv[0] : self, NULL };
+	int code;
+
+	if (argc == 2 && strncmp(argv[1], MEW_WORKER_FLAG, strlen(MEW_WORKER_FLAG)) == 0)
+		return mew_worker_main(atoi(argv[1] + strlen(MEW_WORKER_FLAG)));
+	(void)setlocale(LC_CTYPE, "");
+	code = mew_cli_parse(&cli, argc, argv);
+	if (code != MEW_EXIT_FINE)
+		return code;
+	if (cli.help) {
+		mew_cli_help(stdout, "PROGRAM [flags]   (the flags of `mew run`)");
+		return MEW_EXIT_FINE;
+	}
+	if (cli.version) {
+		(void)printf("mew %s\n", mew_version());
+		return MEW_EXIT_FINE;
+	}
+	if (cli.nprograms > 0) {
+		mew_cli_complain("\"%s\": this program measures itself alone; use `mew run` for several", cli.programs[0]);
+		return MEW_EXIT_USAGE;
+	}
+	cli.programs = programs;
+	cli.nprograms = 1;
+	return mew_cli_run(&cli);
+}

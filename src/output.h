@@ -1,0 +1,19 @@
+/*
+ * output.h - a report into a file or a directory.
+ * Layer L6.
+ */
+#ifndef MEW_OUTPUT_H
+#define MEW_OUTPUT_H
+
+#include "model.h"
+#include "registry.h"
+
+/*
+ * Write a report of a sealed model: a file whole or not at all ("-" is standard output), or a directory (made when it is
+ * not there) with one file per case and kind that has stacks, named after the key.
+ *
+ * Returns  MEW_OK; MEW_E_IO naming the file; MEW_E_INVALID when a directory report finds no stacks to write
+ */
+int mew_output_report(const struct mew_report *report, const struct mew_model *m, const char *path, struct mew_error *err);
+
+#endif

@@ -1,0 +1,313 @@
+/*
+ * read_json.c - from a file of JSON to a sealed model, trusting nothing: what is wrong ends the reading.
+ * Layer L6, in the command only. One thread; the format is described above its writer, reports/json.c.
+ */
+#include "config.h"
+
+#include "read_json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "read_case.h"
+#include "read_values.h"
+
+#define SCHEMA 1
+#define MOST_BYTES ((size_t)1 << 30) /* a larger file would take some 20 GiB as a tree */
+#define FIRST_READ ((size_t)1 << 16)
+
+/* --- modules, functions, locations, stacks ---------------------------------------------------------------------- */
+
+static void here(struct mew_reader *r, const char *what, size_t i)
+{
+	(void)snprintf(r->where, sizeof r->where, "%s %zu", what, i);
+}
+
+
+typedef bool read_item_fn(struct mew_reader *r, const json_t *item, uint32_t *number);
+
+/* Read a list of things that others point to, and remember the model's number of each. */
+static bool read_list(struct mew_reader *r, const json_t *top, const char *key, const char *what,
+		      struct mew_numbers *numbers, read_item_fn *read_item)
+{
+	const json_t *list;
+	size_t n;
+
+	(void)snprintf(r->where, sizeof r->where, "the file");
+	if (!mew_read_member_list(r, top, key, &list))
+		return false;
+	n = json_array_size(list);
+	numbers->list = calloc(n + 1, sizeof *numbers->list);
+	if (numbers->list == NULL)
+		return mew_read_no_memory(r);
+	for (size_t i = 0; i < n; i++) {
+		here(r, what, i);
+		if (!read_item(r, json_array_get(list, i), &numbers->list[i]))
+			return false;
+		if (numbers->list[i] == UINT32_MAX)
+			return mew_read_no_memory(r);
+	}
+	numbers->n = n;
+	return true;
+}
+
+static bool read_module(struct mew_reader *r, const json_t *item, uint32_t *number)
+{
+	const char *path, *build_id;
+	uint64_t size;
+
+	if (!mew_read_needed_text(r, item, "path", &path) || !mew_read_needed_text(r, item, "build_id", &build_id) ||
+	    !mew_read_member_u64(r, item, "size", &size))
+		return false;
+	*number = mew_model_module(r->model, path, build_id, size, json_is_true(json_object_get(item, "gone")));
+	return true;
+}
+
+static bool read_function(struct mew_reader *r, const json_t *item, uint32_t *number)
+{
+	const char *name, *file;
+	uint32_t line, module;
+
+	if (!mew_read_needed_text(r, item, "name", &name) || !mew_read_needed_text(r, item, "file", &file) ||
+	    !mew_read_member_u32(r, item, "line", &line) ||
+	    !mew_read_index(r, json_object_get(item, "module"), "module", &r->modules, true, &module))
+		return false;
+	*number = mew_model_function(r->model, name, file, line, module);
+	return true;
+}
+
+static bool read_lines(struct mew_reader *r, const json_t *list, uint32_t location)
+{
+	size_t n = json_array_size(list);
+	struct mew_line *lines = calloc(n + 1, sizeof *lines);
+	bool fine = lines != NULL;
+
+	for (size_t i = 0; fine && i < n; i++) {
+		const json_t *pair = json_array_get(list, i);
+
+		fine = mew_read_index(r, json_array_get(pair, 0), "lines", &r->functions, false, &lines[i].function) &&
+		       mew_read_u32(r, json_array_get(pair, 1), "lines", &lines[i].line);
+	}
+	if (lines == NULL || (fine && n > 0 && mew_model_set_lines(r->model, location, lines, n) != 0))
+		fine = mew_read_no_memory(r);
+	free(lines);
+	return fine;
+}
+
+static bool read_location(struct mew_reader *r, const json_t *item, uint32_t *number)
+{
+	const char *text, *why;
+	const json_t *lines;
+	uint64_t offset;
+	uint32_t module;
+	char *end;
+
+	if (!mew_read_index(r, json_object_get(item, "module"), "module", &r->modules, true, &module) ||
+	    !mew_read_needed_text(r, item, "offset", &text) || !mew_read_member_list(r, item, "lines", &lines) ||
+	    !mew_read_copied_text(r, item, "why", &why))
+		return false;
+	errno = 0;
+	offset = strtoull(text, &end, 16);
+	if (strncmp(text, "0x", 2) != 0 || end == text + 2 || *end != '\0' || errno != 0)
+		return mew_read_damaged(r, "offset", "a number like \"0x12ab\"");
+	*number = mew_model_location(r->model, module, offset);
+	if (*number == UINT32_MAX)
+		return true;
+	r->model->locations[*number].why = why;
+	return read_lines(r, lines, *number);
+}
+
+static bool read_stack(struct mew_reader *r, const json_t *item, uint32_t *number)
+{
+	size_t n = json_array_size(item);
+	uint32_t *frames;
+	bool fine = json_is_array(item);
+
+	if (!fine)
+		return mew_read_damaged(r, "stacks", "a list of lists");
+	frames = calloc(n + 1, sizeof *frames);
+	for (size_t i = 0; frames != NULL && fine && i < n; i++)
+		fine = mew_read_index(r, json_array_get(item, i), "stacks", &r->locations, false, &frames[i]);
+	if (frames == NULL)
+		fine = mew_read_no_memory(r);
+	else if (fine)
+		*number = mew_model_stack(r->model, frames, n);
+	free(frames);
+	return fine;
+}
+
+/* --- the whole -------------------------------------------------------------------------------------------------- */
+
+static bool read_environment(struct mew_reader *r, const json_t *top)
+{
+	json_t *facts, *value;
+	const char *name;
+
+	if (!mew_read_member_object(r, top, "environment", &facts))
+		return false;
+	json_object_foreach(facts, name, value) {
+		if (!json_is_string(value))
+			return mew_read_damaged(r, name, "a text");
+		if (mew_model_add_fact(r->model, name, json_string_value(value)) != 0)
+			return mew_read_no_memory(r);
+	}
+	return true;
+}
+
+static bool read_grade(struct mew_reader *r, const json_t *top)
+{
+	const char *letter;
+	json_t *grade;
+
+	if (!mew_read_member_object(r, top, "grade", &grade) || grade == NULL)
+		return r->status == MEW_OK;
+	if (!mew_read_needed_text(r, grade, "letter", &letter))
+		return false;
+	if (letter[0] < 'A' || letter[0] > 'D' || letter[1] != '\0')
+		return mew_read_damaged(r, "letter", "one of A, B, C, D");
+	r->model->grade = letter[0];
+	return mew_read_copied_text(r, grade, "reason", &r->model->grade_reason);
+}
+
+static bool read_cases(struct mew_reader *r, const json_t *top)
+{
+	const json_t *cases;
+
+	(void)snprintf(r->where, sizeof r->where, "the file");
+	if (!mew_read_member_list(r, top, "cases", &cases))
+		return false;
+	for (size_t i = 0; i < json_array_size(cases); i++) {
+		here(r, "case", i);
+		if (!mew_read_case(r, json_array_get(cases, i)))
+			return false;
+	}
+	return true;
+}
+
+/* Ours, and not from the future? */
+static bool read_schema(struct mew_reader *r, const json_t *top)
+{
+	const json_t *schema = json_object_get(top, "schema");
+
+	if (json_is_integer(schema) && json_integer_value(schema) > SCHEMA && json_object_get(top, "mew") != NULL)
+		r->status = mew_error_set(r->err, MEW_E_INVALID,
+					  "%.80s was written by schema %lld, this mew reads up to %d: use a newer mew",
+					  r->name, (long long)json_integer_value(schema), SCHEMA);
+	else if (!json_is_integer(schema) || json_integer_value(schema) != SCHEMA ||
+		 !json_is_array(json_object_get(top, "cases")))
+		r->status = mew_error_set(r->err, MEW_E_INVALID,
+					  "%.80s is not a mew result: it has no \"schema\" of mew's and no \"cases\"; "
+					  "write one with --json", r->name);
+	return r->status == MEW_OK;
+}
+
+static bool read_top(struct mew_reader *r, const json_t *top)
+{
+	const char *hooks;
+
+	if (!read_schema(r, top))
+		return false;
+	(void)snprintf(r->where, sizeof r->where, "the file");
+	if (!read_environment(r, top) || !read_grade(r, top) || !mew_read_copied_text(r, top, "hooks", &hooks))
+		return false;
+	if (hooks != NULL)
+		r->model->hooks = hooks;
+	return read_list(r, top, "modules", "module", &r->modules, read_module) &&
+	       read_list(r, top, "functions", "function", &r->functions, read_function) &&
+	       read_list(r, top, "locations", "location", &r->locations, read_location) &&
+	       read_list(r, top, "stacks", "stack", &r->stacks, read_stack) && read_cases(r, top);
+}
+
+static json_t *parse(struct mew_reader *r, const char *text, size_t bytes)
+{
+	json_error_t where;
+	json_t *top = json_loadb(text, bytes, 0, &where);
+
+	if (top == NULL && (json_error_code(&where) == json_error_out_of_memory || where.text[0] == '\0'))
+		(void)mew_read_no_memory(r);
+	else if (top == NULL)
+		r->status = mew_error_set(r->err, MEW_E_INVALID, "%.80s is not sound JSON: line %d, column %d: %.60s; "
+					  "was it cut short? measure again", r->name, where.line, where.column, where.text);
+	return top;
+}
+
+struct mew_model *mew_read_json_text(const char *name, const char *text, size_t bytes, struct mew_error *err)
+{
+	struct mew_reader r = { .name = name, .err = err, .status = MEW_OK };
+	json_t *top = parse(&r, text, bytes);
+
+	r.model = mew_model_new();
+	if (r.model == NULL)
+		(void)mew_read_no_memory(&r);
+	if (r.status == MEW_OK && read_top(&r, top))
+		mew_model_seal(r.model);
+	if (r.status != MEW_OK) {
+		mew_model_free(r.model);
+		r.model = NULL;
+	}
+	free(r.modules.list);
+	free(r.functions.list);
+	free(r.locations.list);
+	free(r.stacks.list);
+	json_decref(top);
+	return r.model;
+}
+
+/* --- the file --------------------------------------------------------------------------------------------------- */
+
+/* All of a stream. Taken by the caller; NULL with errno set. */
+static char *slurp(FILE *from, size_t *bytes)
+{
+	size_t size = 0, used = 0;
+	char *text = NULL;
+
+	for (;;) {
+		char *more;
+
+		if (used == size) {
+			size = size == 0 ? FIRST_READ : 2 * size;
+			more = size > 2 * MOST_BYTES ? NULL : realloc(text, size);
+			if (more == NULL) {
+				free(text);
+				errno = size > 2 * MOST_BYTES ? EFBIG : ENOMEM;
+				return NULL;
+			}
+			text = more;
+		}
+		used += fread(text + used, 1, size - used, from);
+		if (ferror(from) != 0) {
+			free(text);
+			return NULL;
+		}
+		if (feof(from) != 0)
+			break;
+	}
+	*bytes = used;
+	return text;
+}
+
+struct mew_model *mew_read_json(const char *path, struct mew_error *err)
+{
+	struct mew_model *m = NULL;
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *from = fopen(path, "re");
+
+	if (from != NULL) {
+		text = slurp(from, &bytes);
+		if (text == NULL && errno == 0)
+			errno = EIO;
+	}
+	if (text == NULL)
+		(void)mew_error_errno(err, MEW_E_IO,
+				      "cannot read %.80s; check the name and that it is a file you may read", path);
+	else
+		m = mew_read_json_text(path, text, bytes, err);
+	free(text);
+	if (from != NULL)
+		(void)fclose(from);
+	return m;
+}
