@@ -1,0 +1,88 @@
+// browser.mjs - a small TAP harness: one page of Chromium over file://, everything it says and asks for is kept.
+
+import { createRequire } from 'node:module';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const { chromium } = createRequire(process.env.PLAYWRIGHT_DIR + '/')('playwright-core');
+const FLAGS = [
+	'--no-sandbox',
+	'--disable-gpu',
+	'--disable-quic',
+	'--no-first-run',
+	'--disable-background-networking',
+	'--disable-component-update',
+	'--disable-sync'
+];
+
+const tests = [];
+
+export function test(name, body, options = {}) {
+	tests.push({ name, body, options });
+}
+
+export function equal(got, want, what) {
+	const a = JSON.stringify(got),
+		b = JSON.stringify(want);
+	if (a !== b) throw new Error(`${what || 'value'}: got ${a}, expected ${b}`);
+}
+
+export function ok(value, what) {
+	if (!value) throw new Error(what);
+}
+
+export function pageFile(shape) {
+	return 'file://' + join(process.env.PAGES, shape + '.html');
+}
+
+// Open a page of the fixture and wait until it has drawn itself.
+export async function open(page, shape, hash = '') {
+	await page.goto('about:blank');
+	await page.goto(pageFile(shape) + hash);
+	await page.waitForFunction(() => window.mew && window.mew.ready, null, { timeout: 60000 });
+}
+
+export const state = (page) => page.evaluate(() => window.mew.state());
+export const text = (page, selector) => page.textContent(selector);
+
+async function runOne(profile, { body, options }) {
+	const context = await chromium.launchPersistentContext(profile, {
+		executablePath: process.env.CHROMIUM,
+		headless: true,
+		args: FLAGS,
+		viewport: { width: 1280, height: 800 },
+		...options
+	});
+	const page = context.pages()[0] || (await context.newPage()),
+		noise = [];
+	page.on('console', (message) => noise.push(message.type() + ': ' + message.text()));
+	page.on('pageerror', (error) => noise.push('error: ' + error.message));
+	page.on('request', (request) => {
+		if (!/^(file:|data:|about:)/.test(request.url())) noise.push('request: ' + request.url());
+	});
+	try {
+		await body(page, noise);
+		if (noise.length) throw new Error('the page said ' + noise.join('; '));
+	} finally {
+		await context.close();
+	}
+}
+
+export async function run() {
+	let failed = 0;
+	console.log('1..' + tests.length);
+	for (const [i, one] of tests.entries()) {
+		const profile = mkdtempSync(join(tmpdir(), 'mew-browser-'));
+		try {
+			await runOne(profile, one);
+			console.log(`ok ${i + 1} - ${one.name}`);
+		} catch (error) {
+			failed++;
+			console.log(`not ok ${i + 1} - ${one.name}`);
+			for (const line of String(error.stack).split('\n')) console.log('# ' + line);
+		}
+		rmSync(profile, { recursive: true, force: true });
+	}
+	process.exitCode = failed ? 1 : 0;
+}

@@ -1,0 +1,39 @@
+#!/bin/sh
+# check_exports.sh - the public names are one list: MEW_API in mew.h = the symbol map = the dynamic symbols = mew(3).
+set -u
+cd "${srcdir-.}" || exit 99
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+number=0
+failed=0
+
+same() { # NAME A B
+	number=$((number + 1))
+	if difference=$(diff "$2" "$3"); then
+		echo "ok $number - $1"
+	else
+		echo "not ok $number - $1"
+		echo "$difference" | sed 's/^/# /'
+		failed=1
+	fi
+}
+
+# a declaration may go over two lines
+tr '\n' ' ' <include/mew.h | grep -oE 'MEW_API [^;{]*;' | grep -oE 'mew_[a-z_]+ *\(' | tr -d ' (' |
+	sort -u >"$work/header.all"
+grep -oE '^\s+mew_[a-z_]+;' src/libmew.map | tr -d '\t ;' | sort -u >"$work/map"
+# names inside parameter lists are types and never in the map
+grep -vxE 'mew_(run|setup|expect)_fn' "$work/header.all" >"$work/header"
+same "the header and the symbol map" "$work/header" "$work/map"
+library=${builddir-.}/.libs/libmew.so
+if [ -e "$library" ]; then
+	nm -D --defined-only "$library" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$work/dynamic"
+	same "the symbol map and the library" "$work/map" "$work/dynamic"
+fi
+grep -vE '_$' "$work/map" >"$work/named"
+while read -r name; do
+	grep -qE "$name|$(echo "$name" | sed 's/_with$//')" man/mew.3 && echo "$name"
+done <"$work/named" >"$work/documented"
+same "the symbol map and mew(3)" "$work/named" "$work/documented"
+echo "1..$number"
+exit $failed

@@ -1,0 +1,168 @@
+#!/bin/sh
+# command.sh - the command as a user meets it: tables, exit codes, lost cases, bad input. Prints TAP.
+#
+# builddir and srcdir come from make; run by hand: builddir=BUILD srcdir=. sh tests/command.sh
+set -u
+mew=$builddir/mew
+bench=$builddir/tests/fx_bench
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+unset NO_COLOR FORCE_COLOR COLUMNS
+TERM=dumb LC_ALL=C.UTF-8
+export TERM LC_ALL
+number=0
+failed=0
+
+result() { # NAME STATUS
+	number=$((number + 1))
+	if [ "$2" = 0 ]; then
+		echo "ok $number - $1"
+	else
+		echo "not ok $number - $1"
+		sed 's/^/# out: /' out | head -n 20
+		sed 's/^/# err: /' err | head -n 20
+		echo "# code $code"
+		failed=1
+	fi
+}
+
+run() { # COMMAND...: output in out and err, exit code in $code
+	"$@" >out 2>err </dev/null
+	code=$?
+}
+
+# check NAME CODE [PATTERN-IN-OUT [PATTERN-IN-ERR]]
+check() {
+	status=0
+	[ "$code" = "$2" ] || status=1
+	[ -z "${3-}" ] || grep -q -- "$3" out || status=1
+	[ -z "${4-}" ] || grep -q -- "$4" err || status=1
+	result "$1" $status
+}
+
+# one line on standard error, and the exit code
+complains() { # NAME CODE PATTERN
+	status=0
+	[ "$code" = "$2" ] || status=1
+	grep -q -- "$3" err || status=1
+	[ "$(wc -l <err)" = 1 ] || status=1
+	result "$1" $status
+}
+
+fast="--max-time 0.02 --min-warmup-time 0.001"
+
+run "$mew" run $fast -k '^good/(fine|family)' "$bench"
+check "a run prints a table with three cases" 0 'good/family \[large\]'
+run "$mew" run $fast -k '^good/(fine|family)' --json r.json --csv r.csv "$bench"
+check "files are written and named" 0 'good/fine' 'wrote r.json'
+run "$mew" report r.json
+check "report shows the saved table" 0 'good/family \[small\]'
+run "$mew" report r.json --dump
+check "report --dump lists every run with its phase" 0 'measurement/value'
+run grep -c . r.csv
+check "the CSV has a head and a row per case" 0 '^4$'
+run "$mew" run $fast -F 'good/fine' --csv - "$bench"
+check "a report on standard output comes without the table" 0 '^key,'
+
+run "$mew" run $fast -k 'bad/crash|good/fine' "$bench"
+check "a crash loses its case alone, with exit code 1" 1 'signal 11' 'last words'
+run "$mew" run $fast -k 'bad/exit|good/fine' "$bench"
+check "an exit in a body loses its case alone" 1 'exited with code 0'
+run "$mew" run $fast --timeout 1 -k 'bad/(endless|child)|good/fine' "$bench"
+check "an endless loop ends with --timeout" 1 'timeout'
+sleep 0.2
+run pgrep -f "$bench"
+check "... and leaves no process behind, grandchildren included" 1
+run "$mew" run $fast -k 'bad/early|good/fine' "$bench"
+check "a loop left early is a failed row" 1 'early'
+run "$mew" run $fast -k 'skip/' "$bench"
+check "a skipped case is not a failure" 0 'skipped: no such device'
+run "$mew" run $fast -v -k 'odd/' "$bench"
+check "a thread left behind is noticed" 0 'left threads'
+
+run "$mew" run $fast -k talks "$bench"
+status=0
+[ "$code" = 0 ] || status=1
+if grep -q 'set-up talks' out err; then status=1; fi
+result "what bodies print is kept apart" $status
+run "$mew" run $fast -k talks --capture no "$bench"
+check "... and let through by --capture no" 0 'good/talks' 'set-up talks on stdout'
+
+run "$mew" run $fast --processes 3 --repetitions 2 --interleave -t plain --json p.json "$bench"
+check "processes, repetitions and interleaving" 0 'good/fine'
+run sh -c 'grep -o "\"process\":2" p.json | head -n 1; grep -o "\"repetition\":1" p.json | head -n 1'
+check "... are told apart in the saved runs" 0 'process":2'
+run "$mew" run --min-time 1000x -k fine --json n.json "$bench"
+check "--min-time Nx runs exactly N iterations" 0
+run sh -c 'tr -d " \t" <n.json | grep -o "\"iterations\":[0-9]*" | head -n 1'
+check "... as the result says" 0 '^"iterations":1000$'
+run "$mew" run --latency --max-time 0.05 -k fine -v "$bench"
+check "--latency times single calls" 0 'latency'
+run "$mew" run --dry-run -k 'good/' "$bench"
+check "--dry-run runs every case once" 0 'good/threads'
+run "$mew" run $fast --hook counting -k 'good/fine' --json h.json "$bench"
+check "--hook runs the program's hook" 0
+run grep -c '"blocks"' h.json
+check "... and its data is in the result" 0
+run "$mew" run $fast --hook nothing -k fine "$bench"
+complains "an unknown hook is named with the known ones" 2 "counting"
+
+run "$mew" list "$bench"
+check "list shows keys and labels" 0 'good/family/case:1'
+run "$mew" list -v -t quick "$bench"
+check "list -v says what works here" 0 'backends'
+run "$bench" -k fine $fast
+check "the program takes the flags itself" 0 'good/fine'
+
+run "$mew" run --all $fast --cpu --inner-iterations 2000 --memory=50 -k 'good/heap' --json a.json "$bench"
+check "all passes of a case" 0 'good/heap'
+run sh -c 'tr -d " \t\n" <a.json | grep -o "\"total_allocations\":[0-9]*"'
+check "... count exactly: 3 allocations in 50 iterations" 0 ':150$'
+
+run "$mew" run
+complains "no program" 2 'name a benchmark program'
+run "$mew" bogus
+complains "an unknown command" 2 'bogus'
+run "$mew" run --bogus "$bench"
+complains "an unknown flag" 2 'bogus'
+run "$mew" run --min-time abc "$bench"
+complains "a bad number" 2 'abc'
+run "$mew" run --repetitions 0 "$bench"
+complains "a count of zero" 2 '1 or more'
+run "$mew" run --color sometimes "$bench"
+complains "a bad choice" 2 'auto, always or never'
+run "$mew" run -k '(' "$bench"
+complains "a bad expression" 2 'regular expression'
+run "$mew" run -k 'matches nothing' "$bench"
+complains "a filter that matches nothing" 4 'matches'
+run "$mew" run ./not-there
+complains "a program that is not there" 2 'not-there'
+run "$mew" run /bin/true
+complains "a program that is not a benchmark" 2 'not a mew program'
+run "$mew" run "$builddir/tests/fx_invalid"
+complains "entries that are not valid" 2 '"same" is there twice'
+run "$mew" run $fast -k fine --json /nowhere/x.json "$bench"
+check "an output that cannot be written: the table is kept" 2 'good/fine' '/nowhere/x.json'
+run "$mew" report ./not-there.json
+complains "a result that is not there" 2 'not-there.json'
+echo '{"a":1}' >foreign.json
+run "$mew" report foreign.json
+complains "a foreign JSON" 2 'not a mew result'
+sed 's/"schema" *: *1/"schema": 99/' r.json >newer.json
+run "$mew" report newer.json
+complains "a newer schema" 2 'newer'
+head -c 500 r.json >cut.json
+run "$mew" report cut.json
+complains "a cut file" 2 'cut.json'
+
+"$mew" run --max-time 30 --min-time 30 -k 'good/(fine|heap)' "$bench" >out 2>err </dev/null &
+pid=$!
+sleep 1
+kill -INT $pid
+wait $pid
+code=$?
+check "an interrupt ends the run with what was measured" 4 '' 'interrupted'
+
+echo "1..$number"
+exit $failed

@@ -1,0 +1,52 @@
+#!/bin/sh
+# cxx.sh - the header from C++11 to C++20 and C11 to C17, by gcc and clang, without a warning; and the C++ program itself.
+# Prints TAP. builddir and srcdir come from make.
+set -u
+source=$(cd "$srcdir" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+number=0
+failed=0
+flags="-O2 -Wall -Wextra -Wpedantic -Wshadow -Werror -I$source/include -fsyntax-only"
+
+compile() { # NAME COMPILER FLAGS... FILE
+	name=$1 compiler=$2
+	shift 2
+	number=$((number + 1))
+	if ! command -v "$compiler" >/dev/null 2>&1; then
+		echo "ok $number - $name # SKIP $compiler is not installed"
+	elif "$compiler" "$@" >"$work/log" 2>&1; then
+		echo "ok $number - $name"
+	else
+		echo "not ok $number - $name"
+		head -n 20 "$work/log" | sed 's/^/# /'
+		failed=1
+	fi
+}
+
+# shellcheck disable=SC2086 # flags are words
+{
+	for compiler in g++ clang++; do
+		for standard in c++11 c++14 c++17 c++20; do
+			compile "$compiler $standard" $compiler -std=$standard $flags "$source/tests/cxx_header.cc"
+		done
+		compile "$compiler without exceptions" $compiler -std=c++11 -fno-exceptions $flags "$source/tests/cxx_noexceptions.cc"
+	done
+	for compiler in gcc clang; do
+		for standard in c11 c17; do
+			for example in hello direct; do
+				compile "$compiler $standard $example" $compiler -std=$standard $flags "$source/examples/$example.c"
+			done
+		done
+	done
+}
+number=$((number + 1))
+if "$builddir/tests/cxx_header" >"$work/log" 2>&1; then
+	echo "ok $number - the C++ program"
+else
+	echo "not ok $number - the C++ program"
+	tail -n 20 "$work/log" | sed 's/^/# /'
+	failed=1
+fi
+echo "1..$number"
+exit $failed

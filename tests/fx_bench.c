@@ -1,0 +1,140 @@
+/*
+ * fx_bench.c - a benchmark program with well-behaved and hostile cases, for the tests of the command.
+ */
+#define _GNU_SOURCE 1
+#include <mew.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const labels[] = { "small", "large", NULL };
+
+MEW_BENCHMARK_NAMED(fine, "good/fine", .tags = "quick plain")
+{
+	volatile unsigned x = 1;
+
+	MEW_LOOP(st)
+		x = x * 3 + 1;
+}
+
+MEW_BENCHMARK_NAMED(family, "good/family", .cases = labels, .tags = "quick")
+{
+	size_t n = mew_case_index(st) == 0 ? 10 : 1000;
+
+	MEW_LOOP(st)
+		for (size_t i = 0; i < n; i++)
+			mew_keep(i);
+	mew_set_items(st, (double)n);
+}
+
+MEW_BENCHMARK_NAMED(talks, "good/talks")
+{
+	(void)printf("set-up talks on stdout\n");
+	(void)fprintf(stderr, "set-up talks on stderr\n");
+	MEW_LOOP(st)
+		mew_clobber();
+}
+
+MEW_BENCHMARK_NAMED(threads, "good/threads", .threads = 2)
+{
+	MEW_LOOP(st)
+		mew_clobber();
+}
+
+MEW_BENCHMARK_NAMED(heap, "good/heap")
+{
+	MEW_LOOP(st) {
+		void *a = malloc(100), *b = malloc(100), *c = malloc(100);
+
+		mew_keep(a);
+		mew_keep(b);
+		mew_keep(c);
+		free(a);
+		free(b);
+		free(c);
+	}
+}
+
+MEW_BENCHMARK_NAMED(crash, "bad/crash")
+{
+	(void)printf("last words\n");
+	MEW_LOOP(st)
+		(void)raise(SIGSEGV);
+}
+
+MEW_BENCHMARK_NAMED(leaves, "bad/exit")
+{
+	MEW_LOOP(st)
+		exit(0);
+}
+
+MEW_BENCHMARK_NAMED(endless, "bad/endless")
+{
+	volatile int always = 1;
+
+	MEW_LOOP(st)
+		while (always)
+			;
+}
+
+MEW_BENCHMARK_NAMED(child, "bad/child")
+{
+	MEW_LOOP(st) {
+		if (fork() == 0)
+			for (;;)
+				(void)pause();
+		for (;;)
+			(void)pause();
+	}
+}
+
+MEW_BENCHMARK_NAMED(early, "bad/early")
+{
+	MEW_LOOP(st)
+		break;
+}
+
+MEW_BENCHMARK_NAMED(skipped, "skip/skipped")
+{
+	mew_skip(st, "no such device");
+}
+
+static void *sleeper(void *arg)
+{
+	(void)sleep(20);
+	return arg;
+}
+
+MEW_BENCHMARK_NAMED(forgets, "odd/forgets-a-thread")
+{
+	pthread_t id;
+	pthread_attr_t detached;
+
+	(void)pthread_attr_init(&detached);
+	(void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	MEW_LOOP(st)
+		mew_clobber();
+	(void)pthread_create(&id, &detached, sleeper, NULL);
+	(void)pthread_attr_destroy(&detached);
+}
+
+static int began;
+
+static int hook_begin(const struct mew_phase_info *info, void *data)
+{
+	char text[32];
+
+	(void)data;
+	(void)snprintf(text, sizeof text, "%d", ++began);
+	return mew_phase_set(info, "blocks", text) == MEW_OK ? 0 : 1;
+}
+
+static const struct mew_hook counting = { .name = "counting", .begin = hook_begin };
+MEW_HOOK(counting);
+
+MEW_MAIN();

@@ -1,0 +1,86 @@
+/*
+ * fx_cpu_rig.h - drives the CPU backend through its contract, in the order of a runner, and adds up what it saw.
+ * Test fixture.
+ */
+#ifndef FX_CPU_RIG_H
+#define FX_CPU_RIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fx_cpu_work.h"
+#include "model.h"
+#include "mew/backend.h"
+
+FX_BOUNDS(fx_body);
+
+struct rig;
+typedef void rig_fn(struct rig *r, unsigned thread, void *arg);
+
+struct rig {
+	/* given; threads and interval_ns 0 mean 1 and 0.1 ms */
+	unsigned threads;
+	uint64_t interval_ns;
+	int pause_cpu;
+	rig_fn *body;  /* the loop: between begin and end */
+	rig_fn *after; /* between end and thread_end; may be NULL */
+	void *arg;
+
+	/* what came of it */
+	int status;
+	struct mew_error error;
+	struct mew_model *model;
+	const struct mew_case *row;
+	uint64_t window_ns;   /* unpaused wall time, mean over threads */
+	uint64_t pauses;      /* of all threads */
+
+	/* private */
+	struct mew_capture *capture;
+	struct rig_thread *each;
+};
+
+extern const struct mew_backend mew_backend_cpu;
+
+/* Run one window. rig_fini() is due in any case. */
+void rig_run(struct rig *r);
+void rig_fini(struct rig *r);
+
+/* For bodies. */
+void rig_pause(struct rig *r, unsigned thread);
+void rig_resume(struct rig *r, unsigned thread);
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t rig_now_ns(void);
+
+/* Summed weights in seconds: of samples with the leaf in the range; with any frame there; of one thread; and counts. */
+double rig_self(const struct rig *r, struct fx_range range);
+double rig_total(const struct rig *r, struct fx_range range);
+double rig_thread(const struct rig *r, unsigned thread);
+size_t rig_hits(const struct rig *r, struct fx_range leaf);
+
+/* Does frame `depth` (0 the leaf, -1 the outermost) of a sample lie in the range? */
+bool rig_frame_in(const struct rig *r, const struct mew_cpu_sample *s, int depth, struct fx_range range);
+/* Does any? */
+bool rig_passes(const struct rig *r, const struct mew_cpu_sample *s, struct fx_range range);
+
+/* Why a figure is absent; NULL when it is there. */
+const char *rig_why(const struct rig *r, enum mew_cpu_figure figure);
+
+/* Is the sum of weights the unpaused wall time, within 1 %, two intervals and 4 sigma? Prints both when not. */
+bool rig_adds_up(const struct rig *r);
+
+/*
+ * Run until it adds up, three times at most: a process switch between the clock and the window is no fault of the backend.
+ * The body starts over with the same arg. Returns whether it did; the last run's outcome stays.
+ */
+bool rig_run_until_it_adds_up(struct rig *r);
+
+/* Processes that only burn CPU; they die with the caller. */
+void rig_compete(unsigned n);
+void rig_compete_end(void);
+
+/* Timers of this process by the kernel's list; -1 when it has no such list. */
+int rig_timers(void);
+
+#endif

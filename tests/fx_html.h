@@ -1,0 +1,27 @@
+/*
+ * fx_html.h - models with known figures, stacks and names for the tests of the HTML report.
+ */
+#ifndef FX_HTML_H
+#define FX_HTML_H
+
+#include "model.h"
+
+/* Names that try to leave their place in the page; ended by NULL. */
+extern const char *const fx_html_hostile_names[];
+
+/*
+ * A model of one of these shapes, sealed, to be freed by mew_model_free():
+ *
+ *   "codec"    eight cases of a program with every kind of row: figures, absences, failures, inlined and unnamed frames
+ *   "hostile"  names, labels and facts out of fx_html_hostile_names
+ *   "empty"    no case at all
+ *   "large"    one case whose merged call tree has about `frames` frames
+ *
+ * Returns  NULL without memory or for an unknown shape
+ */
+struct mew_model *fx_html_model(const char *shape, size_t frames);
+
+/* Write a model as a page. Returns MEW_OK or the status of the writer. */
+int fx_html_write(const struct mew_model *m, const char *path);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * fx_html_page.c - write the page of a known model, for the tests in a browser.
+ * Test fixture: fx_html_page SHAPE PAGE.html [FRAMES].
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fx_html.h"
+
+int main(int argc, char **argv)
+{
+	struct mew_model *m;
+	int status;
+
+	if (argc < 3) {
+		(void)fprintf(stderr, "usage: fx_html_page codec|hostile|empty|large PAGE.html [FRAMES]\n");
+		return 2;
+	}
+	m = fx_html_model(argv[1], argc > 3 ? (size_t)strtoul(argv[3], NULL, 10) : 10000);
+	if (m == NULL)
+		return 2;
+	status = fx_html_write(m, argv[2]);
+	mew_model_free(m);
+	return status == MEW_OK ? 0 : 1;
+}

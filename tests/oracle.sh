@@ -1,0 +1,65 @@
+#!/bin/sh
+# oracle.sh - builds the workload of oracle.c in many ways and compares mew's stacks with libunwind's at every
+# instruction. TAP: one line a build. A build fails when a stack differs, or when more than 0.1 % are cut short.
+
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT HUP INT TERM
+cc=${CC:-cc}
+include="-I$work -I$root/include -I$root/src -I$root/tests"
+base="-std=c11 -g $include"
+
+skip_all() {
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+# shellcheck disable=SC2086 # the compiler and its flags are lists
+build_parts() {
+	for part in modules image ehframe cfi unwind unwind_x86_64 arena os_linux; do
+		$cc $base -O2 -c -o "$work/$part.o" "$root/src/$part.c" || return 1
+	done
+	$cc $base -O2 -c -o "$work/oracle.o" "$root/tests/oracle.c"
+}
+
+# run_one NAME COMPILER COMPILE-FLAGS LINK-FLAGS LIBRARIES
+# shellcheck disable=SC2086 # the flags are lists
+run_one() {
+	number=$((number + 1))
+	if ! $2 $base $3 -c -o "$work/fx.work" "$root/tests/fx_work.c" 2>"$work/log" ||
+		! $2 $4 -o "$work/oracle" "$work"/*.o "$work/fx.work" -lunwind $5 -lm 2>"$work/log"; then
+		sed 's/^/# /' "$work/log"
+		echo "ok $number - $1 # SKIP it does not build here"
+		return
+	fi
+	verdict="not ok"
+	timeout 300 "$work/oracle" "$1" >"$work/log" && verdict=ok
+	cat "$work/log"
+	echo "$verdict $number - $1"
+	[ "$verdict" = ok ] || failed=1
+}
+
+[ "$(uname -m)" = x86_64 ] || skip_all "the tables are those of x86-64"
+echo '#define _GNU_SOURCE 1' >"$work/config.h"
+echo '#include <libunwind.h>
+int main(void) { unw_context_t c; return unw_getcontext(&c); }' >"$work/probe.c"
+$cc -o "$work/probe" "$work/probe.c" -lunwind 2>/dev/null || skip_all "libunwind is not installed"
+build_parts || {
+	echo "Bail out! mew does not build with $cc"
+	exit 1
+}
+
+number=0
+failed=0
+echo "1..15"
+for compiler in gcc clang; do
+	for level in -O0 -O2 -O3; do
+		for frame in -fomit-frame-pointer -fno-omit-frame-pointer; do
+			run_one "$compiler $level $frame" "$compiler" "$level $frame" "-Wl,-z,now" ""
+		done
+	done
+done
+run_one "bound lazily, with branch tracking" gcc "-O2 -fcf-protection" "-Wl,-z,lazy -Wl,-z,ibtplt" ""
+run_one "linked by lld, whose stubs have no rules" clang "-O2" "-fuse-ld=lld -Wl,-z,lazy" ""
+run_one "static, without a search table" gcc "-O2" "-static" "-llzma"
+exit "$failed"
