@@ -27,7 +27,7 @@ struct mew_capture {
 
 static struct mew_capture *running; /* atomic; one per process */
 
-/* --- can it work here --------------------------------------------------------------------------------------------------- */
+/* --- can it work here --------------------------------------------------------------------------------------------- */
 
 extern void sanitizer_asan(void) __asm__("__asan_init") __attribute__((weak));
 extern void sanitizer_tsan(void) __asm__("__tsan_init") __attribute__((weak));
@@ -44,10 +44,12 @@ static const char *sanitizer(void)
 
 static const char *first_malloc(void)
 {
-	Dl_info info;
 	void *found = dlsym(RTLD_DEFAULT, "malloc");
+	Dl_info info;
 
-	return found != NULL && dladdr(found, &info) != 0 && info.dli_fname != NULL ? info.dli_fname : "another library";
+	if (found == NULL || dladdr(found, &info) == 0 || info.dli_fname == NULL)
+		return "another library";
+	return info.dli_fname;
 }
 
 static int find_hooks(const struct mew_hooks_api **out, struct mew_error *err)
@@ -56,19 +58,23 @@ static int find_hooks(const struct mew_hooks_api **out, struct mew_error *err)
 	const char *name = sanitizer();
 
 	if (name != NULL)
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "this program is built with %s, which replaces malloc itself: measure "
-				     "memory in a build without -fsanitize", name);
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "this program is built with %s, which replaces malloc itself: measure memory in "
+				     "a build without -fsanitize", name);
 	if (api == NULL && dlsym(RTLD_DEFAULT, "mew_hooks_api") != NULL)
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "the libmew_hooks in this process is of another version than libmew: "
-				     "install both from one build");
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "the libmew_hooks in this process is of another version than libmew: install "
+				     "both from one build");
 	if (api == NULL)
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "libmew_hooks is not in this process: add -lmew_hooks before other "
-				     "libraries (pkg-config --libs mew does) or run it with `mew run`");
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "libmew_hooks is not in this process: add -lmew_hooks before other libraries "
+				     "(pkg-config --libs mew does) or run it with `mew run`");
 	switch (api->selftest()) {
 	case 1: *out = api; return MEW_OK;
 	case 0:
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "libmew_hooks is loaded but not first, malloc is that of %s: put "
-				     "-lmew_hooks before it, or run it with `mew run`", first_malloc());
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "libmew_hooks is loaded but not first, malloc is that of %s: put -lmew_hooks "
+				     "before it, or run it with `mew run`", first_malloc());
 	default: return mew_error_set(err, MEW_E_BUSY, "libmew_hooks is in use by another capture of this process");
 	}
 }
@@ -82,7 +88,7 @@ static int memory_probe(struct mew_error *err)
 	return find_hooks(&api, err);
 }
 
-/* --- threads of the process ---------------------------------------------------------------------------------------------- */
+/* --- threads of the process --------------------------------------------------------------------------------------- */
 
 static void begin_thread(void)
 {
@@ -116,7 +122,7 @@ static const struct mew_hooks_listener capture_listener = {
 	.modules_changed = modules_changed,
 };
 
-/* --- the contract ------------------------------------------------------------------------------------------------------- */
+/* --- the contract ------------------------------------------------------------------------------------------------- */
 
 static int prepare(struct mew_capture *c, const struct mew_capture_config *config, struct mew_error *err)
 {
@@ -172,8 +178,9 @@ static int memory_thread_begin(struct mew_capture *c, unsigned thread, struct me
 	if (!c->stacks)
 		mew_heap_count_join(self);
 	else if (mew_heap_capture_join(self) != 0)
-		return mew_error_set(err, MEW_E_NOMEM, "the bounds of the stack of benchmark thread %u cannot be found: is /proc "
-				     "mounted?", thread);
+		return mew_error_set(err, MEW_E_NOMEM,
+				     "the stack bounds of benchmark thread %u cannot be found: is /proc mounted?",
+				     thread);
 	return MEW_OK;
 }
 
@@ -235,7 +242,7 @@ static void push_figures(struct mew_sink *sink)
 	uint64_t joined = f->allocations - (f->reallocs_moved + f->reallocs_in_place - f->adopted);
 
 	mew_sink_u64(sink, MEW_FIG_PEAK_BYTES, (uint64_t)mew_heap.peak);
-	mew_sink_u64(sink, MEW_FIG_TOTAL_BYTES, (uint64_t)mew_heap.peak); /* the heap alive at the peak, and the heap is all */
+	mew_sink_u64(sink, MEW_FIG_TOTAL_BYTES, (uint64_t)mew_heap.peak); /* the heap alive then, which is all here */
 	mew_sink_u64(sink, MEW_FIG_TOTAL_ALLOCATIONS, f->allocations);
 	mew_sink_u64(sink, MEW_FIG_CUMULATIVE_BYTES, f->cumulative_bytes);
 	mew_sink_u64(sink, MEW_FIG_FREES, f->frees);
@@ -265,8 +272,9 @@ static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew
 	if (sink->failed)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to keep what the memory capture saw");
 	if (mew_heap.counts.lost != 0)
-		return mew_error_set(err, MEW_E_LOST, "%llu allocation records were lost, so the figures would be wrong: is memory or "
-				     "address space limited (ulimit -v), or does a signal handler allocate?",
+		return mew_error_set(err, MEW_E_LOST,
+				     "%llu allocation records were lost, so the figures would be wrong: is address "
+				     "space limited (ulimit -v), or does a signal handler allocate?",
 				     (unsigned long long)mew_heap.counts.lost);
 	return MEW_OK;
 }

@@ -28,7 +28,8 @@ struct mew_unwind_thread;
 /* --- figures ---------------------------------------------------------------------------------------------------- */
 
 struct mew_heap_counts {
-	uint64_t allocations, cumulative_bytes, frees, reallocs_moved, reallocs_in_place, failed, foreign_frees, adopted, lost;
+	uint64_t allocations, cumulative_bytes, frees, reallocs_moved, reallocs_in_place;
+	uint64_t failed, foreign_frees, adopted, lost;
 };
 
 enum mew_heap_event {
@@ -155,7 +156,7 @@ void mew_heap_count_finish(void);
 /* Forget the threads. Context: no window. */
 void mew_heap_count_close(void);
 
-/* --- stacks (memory_capture.c) -------------------------------------------------------------------------------------- */
+/* --- stacks (memory_capture.c) ------------------------------------------------------------------------------------ */
 
 extern const struct mew_malloc_family mew_heap_capture_family;
 

@@ -3,9 +3,10 @@
  * Layer L3; the hooks here run inside malloc on any thread. Stacks are walked before any lock is taken.
  *
  * What a stack holds at the peak of the whole process is known at the end without a trace: a peak is complete when
- * something is removed while the total is above the best so far; peaks are numbered. A stack that an event touches first
- * moves what it gained `since` into `at_peak` if a peak was completed after its last event, and only then changes. That
- * is O(1) an event, and the sum of `at_peak` over all stacks is the peak. It needs one order of all events: one short lock.
+ * something is removed while the total is above the best so far; peaks are numbered. A stack that an event touches
+ * first moves what it gained `since` into `at_peak` if a peak was completed after its last event, and only then
+ * changes. That is O(1) an event, and the sum of `at_peak` over all stacks is the peak. It needs one order of all
+ * events: one short lock.
  */
 #include "config.h"
 
@@ -43,7 +44,7 @@ static struct {
 	uint64_t peaks;
 } capture;
 
-/* --- the unwinder of each thread -------------------------------------------------------------------------------------- */
+/* --- the unwinder of each thread ---------------------------------------------------------------------------------- */
 
 union unwinder {
 	struct mew_unwind_thread state;
@@ -77,7 +78,10 @@ static void give_unwinder_back(union unwinder *u)
 	mew_heap_unlock(&spare_lock);
 }
 
-/* Finding the stack may allocate, even inside an event (a thread that was here before the capture): not the program's calls. */
+/*
+ * Finding the stack may allocate, even inside an event (a thread that was here before the capture): not the program's
+ * calls.
+ */
 int mew_heap_capture_join(struct mew_heap_thread *self)
 {
 	unsigned char was = self->busy;
@@ -109,7 +113,8 @@ void mew_heap_capture_leave(struct mew_heap_thread *self)
 }
 
 /*
- * The stack above a hook. Its leaf is the call of the allocator: that call's last byte, so that it reads as an exact place.
+ * The stack above a hook. Its leaf is the call of the allocator: that call's last byte, so that it reads as an exact
+ * place.
  *
  * pcs      room for FRAMES_MAX
  * Returns  where it begins in pcs; *n is its depth, at least 1: the caller alone where the walk does not get that far
@@ -122,7 +127,8 @@ static const uintptr_t *walk(struct mew_heap_thread *self, const void *caller, u
 
 	if (self->unwind != NULL || (!self->ended && mew_heap_capture_join(self) == 0)) {
 		mew_unwind_here(&regs);
-		found = mew_unwind_walk(self->unwind, &regs, capture.entry_lo, capture.entry_hi, pcs, FRAMES_MAX, &stop);
+		found = mew_unwind_walk(self->unwind, &regs, capture.entry_lo, capture.entry_hi, pcs, FRAMES_MAX,
+					&stop);
 	}
 	for (size_t i = 0; i < found && i < OWN_FRAMES_MAX; i++) {
 		if (pcs[i] == (uintptr_t)caller) {
@@ -136,7 +142,7 @@ static const uintptr_t *walk(struct mew_heap_thread *self, const void *caller, u
 	return pcs;
 }
 
-/* --- events, in one order ----------------------------------------------------------------------------------------------- */
+/* --- events, in one order ----------------------------------------------------------------------------------------- */
 
 static void change(uint32_t id, int64_t bytes)
 {
@@ -170,8 +176,8 @@ static bool begin_event(bool *may_enter)
 	return locked;
 }
 
-static MEW_NOINLINE void enter_block(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
-				     size_t old_size, uint32_t old_stack, const void *caller)
+static MEW_NOINLINE void enter_block(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+				     size_t size, size_t old_size, uint32_t old_stack, const void *caller)
 {
 	uintptr_t pcs[FRAMES_MAX];
 	const uintptr_t *stack;
@@ -219,7 +225,7 @@ static MEW_NOINLINE void enter_rest(enum mew_heap_event event, const void *block
 MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
 			 size_t old_size, uint32_t old_stack, const void *caller)
 {
-	if (event == MEW_HEAP_LEAVE || event == MEW_HEAP_SHRINK || event == MEW_HEAP_FOREIGN || event == MEW_HEAP_FAILED)
+	if (event == MEW_HEAP_SHRINK || !mew_heap_enters(event))
 		enter_rest(event, block, size, old_size, old_stack);
 	else
 		enter_block(self, event, block, size, old_size, old_stack, caller);
@@ -229,7 +235,7 @@ MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event eve
 
 const struct mew_malloc_family mew_heap_capture_family = MEW_HEAP_FAMILY;
 
-/* --- the window --------------------------------------------------------------------------------------------------------- */
+/* --- the window --------------------------------------------------------------------------------------------------- */
 
 int mew_heap_capture_open(uintptr_t entry_lo, uintptr_t entry_hi)
 {

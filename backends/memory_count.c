@@ -9,7 +9,7 @@
  *            one that removes makes room. When the room does not suffice, all shares are locked and looked at together:
  *            either what is left below the peak is dealt out anew, or a new peak has begun, and all shares are
  *   rising   additions are free, since a peak is only complete when something is removed. The first removal locks all
- *            shares, takes the sum as the peak if it is higher, deals out what the removal left below it: falling again.
+ *            shares, takes the sum as the peak if it is higher, deals out what is left below it: falling again.
  *
  * Lock order: mew_heap.lock, then shares in the order of the list. A thread never holds its own share's lock and waits.
  */
@@ -49,7 +49,7 @@ static struct mew_heap_share *shares = &late; /* all of the capture, under mew_h
 static struct mew_heap_share *spare;          /* never unmapped: a late thread may still hold one */
 static bool rising = true;                    /* under mew_heap.lock */
 
-/* --- locks --------------------------------------------------------------------------------------------------------- */
+/* --- locks -------------------------------------------------------------------------------------------------------- */
 
 static inline void relax(void)
 {
@@ -64,7 +64,8 @@ bool mew_heap_lock_slow(unsigned *lock)
 {
 	for (unsigned yields = 1;; yields++) {
 		for (int i = 0; i < SPINS; i++) {
-			if (!__atomic_load_n(lock, __ATOMIC_RELAXED) && !__atomic_exchange_n(lock, 1u, __ATOMIC_ACQUIRE))
+			if (!__atomic_load_n(lock, __ATOMIC_RELAXED) &&
+			    !__atomic_exchange_n(lock, 1u, __ATOMIC_ACQUIRE))
 				return true;
 			relax();
 		}
@@ -91,7 +92,7 @@ static void unlock_all(void)
 	mew_heap_unlock(&mew_heap.lock);
 }
 
-/* --- shares --------------------------------------------------------------------------------------------------------- */
+/* --- shares ------------------------------------------------------------------------------------------------------- */
 
 static void refill_spare(void)
 {
@@ -208,7 +209,7 @@ void mew_heap_count_leave(struct mew_heap_thread *self)
 	mew_heap_unlock(&mew_heap.lock);
 }
 
-/* --- events of several threads --------------------------------------------------------------------------------------- */
+/* --- events of several threads ------------------------------------------------------------------------------------ */
 
 MEW_HEAP_INLINE bool fits(const struct mew_heap_share *s, int64_t change)
 {
@@ -261,8 +262,8 @@ MEW_HEAP_INLINE bool record(struct mew_heap_counts *counts, enum mew_heap_event 
 	return true;
 }
 
-static MEW_NOINLINE void enter_together(struct mew_heap_share *s, enum mew_heap_event event, const void *block, size_t size,
-					int64_t change)
+static MEW_NOINLINE void enter_together(struct mew_heap_share *s, enum mew_heap_event event, const void *block,
+					size_t size, int64_t change)
 {
 	if (!lock_all())
 		return; /* a forked child; nobody asks for its figures */
@@ -271,8 +272,8 @@ static MEW_NOINLINE void enter_together(struct mew_heap_share *s, enum mew_heap_
 	unlock_all();
 }
 
-MEW_HEAP_INLINE void enter_share(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
-			       int64_t change)
+MEW_HEAP_INLINE void enter_share(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+				 size_t size, int64_t change)
 {
 	struct mew_heap_share *s;
 
@@ -304,13 +305,13 @@ static MEW_NOINLINE void enter_leave(struct mew_heap_thread *self, size_t size)
 	enter_share(self, MEW_HEAP_LEAVE, NULL, 0, -(int64_t)size);
 }
 
-static MEW_NOINLINE void enter_other(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
-				     int64_t change)
+static MEW_NOINLINE void enter_other(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+				     size_t size, int64_t change)
 {
 	enter_share(self, event, block, size, change);
 }
 
-/* --- one event ---------------------------------------------------------------------------------------------------------- */
+/* --- one event ---------------------------------------------------------------------------------------------------- */
 
 MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
 			 size_t old_size, uint32_t old_stack, const void *caller)
@@ -338,7 +339,7 @@ MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event eve
 
 const struct mew_malloc_family mew_heap_count_family = MEW_HEAP_FAMILY;
 
-/* --- the window ----------------------------------------------------------------------------------------------------------- */
+/* --- the window --------------------------------------------------------------------------------------------------- */
 
 void mew_heap_count_reset(void)
 {

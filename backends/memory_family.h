@@ -1,17 +1,18 @@
 /*
  * memory_family.h - the malloc family of an armed capture, included once by each file that enters events.
- * Layer L3, a template: the includer defines `enter()` first, so that each of the two ways of entering an event gets its own
- * straight code. Context: malloc, any thread, possibly in a signal handler.
+ * Layer L3, a template: the includer defines `enter()` first, so that each of the two ways of entering an event gets
+ * its own straight code. Context: malloc, any thread, possibly in a signal handler.
  *
  *   MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
  *                            size_t old_size, uint32_t old_stack, const void *caller)
  *
  * block and size are what the event leaves in the table (mew_heap_enters), old_size and old_stack what it took out.
  *
- * Order: a record leaves the table before the real free and enters it after the real malloc; realloc does both, and puts
- * the record back when it failed. A block is admitted when its call returns in the window on a thread that is not paused.
- * A pause stops admission alone: frees of tracked blocks count in it, and a realloc of one keeps it tracked with the
- * smaller of both sizes, for what a block loses in a pause is freed, and what it gains there is outside the figures.
+ * Order: a record leaves the table before the real free and enters it after the real malloc; realloc does both, and
+ * puts the record back when it failed. A block is admitted when its call returns in the window on a thread that is not
+ * paused. A pause stops admission alone: frees of tracked blocks count in it, and a realloc of one keeps it tracked
+ * with the smaller of both sizes, for what a block loses in a pause is freed, and what it gains there is outside the
+ * figures.
  */
 
 MEW_HEAP_INLINE void after_malloc(struct mew_heap_thread *self, const void *block, size_t size, const void *caller)

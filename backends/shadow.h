@@ -53,7 +53,10 @@ int mew_shadow_init(unsigned granule_bits);
 /* Begin a window: no block is in the table. Context: outside windows. */
 void mew_shadow_next_epoch(void);
 
-/* The leaf of a root slot, mapped now if need be; NULL when the kernel refuses. Keeps errno. Context: any thread, malloc. */
+/*
+ * The leaf of a root slot, mapped now if need be; NULL when the kernel refuses. Keeps errno. Context: any thread,
+ * malloc.
+ */
 struct mew_shadow_leaf *mew_shadow_leaf_make(size_t slot);
 
 /* Where a block's entry is. Context: any thread, malloc. */
@@ -82,7 +85,8 @@ MEW_SHADOW_INLINE bool mew_shadow_put(const void *block, size_t size, uint32_t s
 	if (MEW_UNLIKELY(((uintptr_t)block & mew_shadow_table.granule_mask) != 0))
 		return false;
 	if (MEW_UNLIKELY(place.leaf == NULL)) {
-		place.leaf = mew_shadow_leaf_make(((uintptr_t)block >> mew_shadow_table.granule_bits) >> MEW_SHADOW_LEAF_BITS);
+		place.leaf = mew_shadow_leaf_make((uintptr_t)block >>
+						  (mew_shadow_table.granule_bits + MEW_SHADOW_LEAF_BITS));
 		if (place.leaf == NULL)
 			return false;
 	}

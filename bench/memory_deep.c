@@ -1,7 +1,8 @@
 /*
- * memory_deep.c - a program that allocates all the time, from deep stacks: mixed sizes, 4096 blocks alive, 12 frames, 256 stacks.
- * usage: memory_deep [OPERATIONS [THREADS [WORK]]]     prints "deep NS", CPU nanoseconds per operation (one malloc, one free)
- * WORK is rounds of arithmetic per operation, about 1 ns each: a program that also does something else.
+ * memory_deep.c - a program that allocates all the time, from deep stacks: mixed sizes, 4096 blocks alive, 12 frames,
+ * 256 stacks. usage: memory_deep [OPERATIONS [THREADS [WORK]]]     prints "deep NS", CPU nanoseconds per operation (one
+ * malloc, one free) WORK is rounds of arithmetic per operation, about 1 ns each: a program that also does something
+ * else.
  */
 #define _GNU_SOURCE 1
 
@@ -119,7 +120,8 @@ static void *work(void *data)
 int main(int argc, char **argv)
 {
 	static struct worker workers[THREADS_MAX];
-	long operations = argc > 1 ? strtol(argv[1], NULL, 10) : 2000000, threads = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
+	long operations = argc > 1 ? strtol(argv[1], NULL, 10) : 2000000;
+	long threads = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
 	double ns = 0;
 
 	if (operations < 1 || threads < 1 || threads > THREADS_MAX) {

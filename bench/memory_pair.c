@@ -1,7 +1,8 @@
 /*
  * memory_pair.c - the cheapest thing an allocator does: a block of 64 bytes, taken and given back.
  * usage: memory_pair [PAIRS [THREADS]]     prints "hot NS batch NS", CPU nanoseconds per pair
- * "hot" frees each block at once; "batch" takes 256 and then frees them. Medians over blocks of equal size, mean of threads.
+ * "hot" frees each block at once; "batch" takes 256 and then frees them. Medians over blocks of equal size, mean of
+ * threads.
  */
 #define _GNU_SOURCE 1
 

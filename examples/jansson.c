@@ -11,7 +11,7 @@
 
 #define FOLDER "/usr/share/iso-codes/json/"
 
-static const char *const tables[] = { "iso_4217", "iso_639-2", "iso_3166-2", "iso_639-3", NULL };
+static const char *const tables[] = { "iso_4217", "iso_639-3", NULL };
 
 struct text {
 	char *data;

@@ -20,20 +20,16 @@ struct shape {
 
 /* The order of the labels is the order of the shapes. */
 static const char *const deflate_labels[] = {
-	"level1-1k", "level1-16k", "level1-64k", "level6-1k", "level6-16k", "level6-64k", "level9-1k", "level9-16k",
-	"level9-64k", NULL
+	"level1-1k", "level1-64k", "level6-1k", "level6-64k", "level9-1k", "level9-64k", NULL
 };
 static const struct shape deflate_shapes[] = {
-	{ 1, 1 << 10 }, { 1, 16 << 10 }, { 1, 64 << 10 }, { 6, 1 << 10 }, { 6, 16 << 10 }, { 6, 64 << 10 },
-	{ 9, 1 << 10 }, { 9, 16 << 10 }, { 9, 64 << 10 }
+	{ 1, 1 << 10 }, { 1, 64 << 10 }, { 6, 1 << 10 }, { 6, 64 << 10 }, { 9, 1 << 10 }, { 9, 64 << 10 }
 };
 static const char *const inflate_labels[] = {
-	"level1-1k", "level1-64k", "level1-1M", "level6-1k", "level6-64k", "level6-1M", "level9-1k", "level9-64k",
-	"level9-1M", NULL
+	"level1-64k", "level1-1M", "level6-1k", "level6-64k", "level6-1M", "level9-1M", NULL
 };
 static const struct shape inflate_shapes[] = {
-	{ 1, 1 << 10 }, { 1, 64 << 10 }, { 1, 1 << 20 }, { 6, 1 << 10 }, { 6, 64 << 10 }, { 6, 1 << 20 },
-	{ 9, 1 << 10 }, { 9, 64 << 10 }, { 9, 1 << 20 }
+	{ 1, 64 << 10 }, { 1, 1 << 20 }, { 6, 1 << 10 }, { 6, 64 << 10 }, { 6, 1 << 20 }, { 9, 1 << 20 }
 };
 
 static unsigned char text[TEXT_BYTES];

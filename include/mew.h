@@ -123,10 +123,15 @@ struct mew_registration_ { /* one node of the program's list; made by MEW_BENCHM
 	const char *compiler; /* that built the body */
 	int optimized;
 };
-#ifdef __OPTIMIZE__
-#define MEW_BUILD_ __VERSION__, 1
+#ifdef __clang__
+#define MEW_COMPILER_ __VERSION__
 #else
-#define MEW_BUILD_ __VERSION__, 0
+#define MEW_COMPILER_ "gcc " __VERSION__
+#endif
+#ifdef __OPTIMIZE__
+#define MEW_BUILD_ MEW_COMPILER_, 1
+#else
+#define MEW_BUILD_ MEW_COMPILER_, 0
 #endif
 MEW_API void mew_register_(struct mew_registration_ *node);
 

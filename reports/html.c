@@ -4,7 +4,8 @@
  *
  * The page is html/viewer.html with the data in between. The data are lines, each a zlib stream in base64:
  *
- *   line 0     the header, JSON: schema, mew, grade, hooks, facts, figures, cases, functions (as columns), files, modules
+ *   line 0     the header, JSON: schema, mew, grade, hooks, facts, figures, cases, functions (as columns), files,
+ *              modules, builds
  *   line 1...  per case and kind: the samples of its time, or the call tree of its stacks (html_tree.h); the header's
  *              cases[i].data says which line. A line is unpacked when its case is opened.
  *
@@ -33,7 +34,7 @@ struct files {
 	size_t nslots, n;
 };
 
-/* --- files ---------------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t file_number(struct files *f, const char *name)
 {
@@ -72,7 +73,7 @@ static void free_files(struct files *files)
 	free(files->slots);
 }
 
-/* --- header: tables ------------------------------------------------------------------------------------------------- */
+/* --- header: tables --------------------------------------------------------------------------------------------- */
 
 static void put_functions(struct mew_json *j, const struct mew_html_functions *f, const struct files *files)
 {
@@ -154,7 +155,7 @@ static void put_figures(struct mew_json *j)
 	mew_json_object_end(j);
 }
 
-/* --- header: cases -------------------------------------------------------------------------------------------------- */
+/* --- header: cases ---------------------------------------------------------------------------------------------- */
 
 static void put_value(struct mew_json *j, const struct mew_row_head *row, const struct mew_figure *figure)
 {
@@ -223,8 +224,11 @@ static bool has_data(const struct mew_case *c, enum mew_kind kind)
 
 static void put_case(struct mew_json *j, struct mew_case c, size_t *line)
 {
-	const char *const texts[][2] = { { "key", c.key },         { "label", c.label },   { "program", c.program },
-					 { "tags", c.tags }, { "output", c.output } };
+	const char *const texts[][2] = { { "key", c.key },
+					 { "label", c.label },
+					 { "program", c.program },
+					 { "tags", c.tags },
+					 { "output", c.output } };
 
 	mew_json_object(j);
 	for (size_t i = 0; i < MEW_COUNTOF(texts); i++) {
@@ -310,7 +314,7 @@ static void put_header(struct mew_writer *w, const struct mew_model *m, const st
 	mew_json_object_end(&j);
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------- */
+/* --- the page --------------------------------------------------------------------------------------------------- */
 
 static bool is_value(const struct mew_run *run)
 {
@@ -397,7 +401,8 @@ static int write_html(const struct mew_report_input *in, struct mew_writer *w, s
 	free_files(&files);
 	mew_html_functions_fini(&functions);
 	if (failed != 0)
-		return mew_error_set(err, MEW_E_NOMEM, "no memory for the HTML report: report fewer cases at once (-k)");
+		return mew_error_set(err, MEW_E_NOMEM,
+				     "no memory for the HTML report: report fewer cases at once (-k)");
 	return MEW_OK;
 }
 

@@ -52,14 +52,17 @@ static void add_location(struct table *t, struct mew_html_functions *f, const st
 		const struct mew_function *fn = &m->functions[k];
 
 		if (f->of_function[k] == UINT32_MAX)
-			add(t, (struct mew_html_function){ *fn->name != '\0' ? fn->name : "[unknown]", fn->file, fn->line, fn->module, NULL },
+			add(t,
+			    (struct mew_html_function){ *fn->name != '\0' ? fn->name : "[unknown]", fn->file,
+							fn->line, fn->module, NULL },
 			    &f->of_function[k]);
 	}
 	if (l->nlines > 0 || f->of_location[number] != UINT32_MAX)
 		return;
 	name_place(name, m, l);
-	add(t, (struct mew_html_function){ name, "", 0, l->module < m->nmodules ? l->module : MEW_NO_MODULE,
-					   l->why != NULL ? l->why : "the symbols were not looked up" },
+	add(t,
+	    (struct mew_html_function){ name, "", 0, l->module < m->nmodules ? l->module : MEW_NO_MODULE,
+					l->why != NULL ? l->why : "the symbols were not looked up" },
 	    &f->of_location[number]);
 }
 
@@ -67,7 +70,9 @@ static void add_stack(struct table *t, struct mew_html_functions *f, const struc
 {
 	if (stack >= m->nstacks || m->stacks[stack].depth == 0) {
 		if (f->missing == UINT32_MAX)
-			add(t, (struct mew_html_function){ "[no stack]", "", 0, MEW_NO_MODULE, "the stack could not be recorded" },
+			add(t,
+			    (struct mew_html_function){ "[no stack]", "", 0, MEW_NO_MODULE,
+							"the stack could not be recorded" },
 			    &f->missing);
 		return;
 	}

@@ -1,5 +1,5 @@
 /*
- * html_pack.c - numbers into bytes, bytes through zlib into base64, so that no name can end the page's data element.
+ * html_pack.c - numbers into bytes, bytes through deflate into base64, so that no name can end the page's data element.
  * Layer L5. Any thread.
  */
 #include "config.h"

@@ -32,7 +32,8 @@ struct tree {
 
 static size_t slot_of(const struct tree *t, uint32_t parent, uint32_t key, uint32_t line)
 {
-	uint64_t h = (uint64_t)parent * 0x9e3779b97f4a7c15u ^ (uint64_t)key * 0xc2b2ae3d27d4eb4fu ^ (uint64_t)line * 0x165667b19e3779f9u;
+	uint64_t h = (uint64_t)parent * 0x9e3779b97f4a7c15u ^ (uint64_t)key * 0xc2b2ae3d27d4eb4fu ^
+		     (uint64_t)line * 0x165667b19e3779f9u;
 	size_t s = (size_t)(h ^ h >> 29) & (t->nslots - 1);
 
 	while (t->slots[s] != 0) {
@@ -86,8 +87,8 @@ static uint32_t enter(struct tree *t, uint32_t parent, uint32_t key, uint32_t li
 	return t->slots[s];
 }
 
-static uint32_t enter_location(struct tree *t, uint32_t at, const struct mew_html_functions *f, const struct mew_model *m,
-			       uint32_t location)
+static uint32_t enter_location(struct tree *t, uint32_t at, const struct mew_html_functions *f,
+			       const struct mew_model *m, uint32_t location)
 {
 	const struct mew_location *l = &m->locations[location];
 
@@ -150,7 +151,8 @@ static void add_samples(struct tree *t, const struct mew_html_functions *f, cons
 	free(sums);
 }
 
-static void add_heap(struct tree *t, const struct mew_html_functions *f, const struct mew_model *m, const struct mew_case *c)
+static void add_heap(struct tree *t, const struct mew_html_functions *f, const struct mew_model *m,
+		     const struct mew_case *c)
 {
 	for (size_t i = 0; i < c->nheap_stacks; i++) {
 		const struct mew_heap_stack *s = &c->heap_stacks[i];

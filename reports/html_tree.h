@@ -39,8 +39,8 @@ void mew_html_functions_fini(struct mew_html_functions *f);
  *   count of frames, count of metrics
  *   per frame  how many levels it lies above the child of the frame before it (0: it is that child)
  *   per frame  2 * function + 1 if it was inlined into its parent
- *   per frame  line in the function where it calls or costs: 0 unknown or more than one, 1 + 2 * d for d lines behind the
- *              definition, 2 * d for d lines before it
+ *   per frame  line in the function where it calls or costs: 0 unknown or more than one, 1 + 2 * d for d lines behind
+ *              the definition, 2 * d for d lines before it
  *   per metric, per frame  its own value, without its children
  *
  * Metrics are nanoseconds and samples for MEW_KIND_CPU; bytes at the peak, bytes in all, allocations and bytes still

@@ -447,6 +447,20 @@ static bool run_register(struct mew_cfi *c, uint8_t op)
 	}
 }
 
+void mew_cfi_init(struct mew_cfi *c, struct mew_reader program, uint64_t code_align, int64_t data_align)
+{
+	c->program = program;
+	c->row = (struct mew_cfi_row){ .cfa = MEW_RULE_NONE };
+	c->initial = NULL;
+	c->code_align = code_align;
+	c->data_align = data_align;
+	c->encoding = 0;
+	c->pc = c->end = 0;
+	c->emit = NULL;
+	c->to = NULL;
+	c->depth = 0;
+}
+
 bool mew_cfi_run(struct mew_cfi *c)
 {
 	struct mew_reader *r = &c->program;

@@ -78,7 +78,7 @@ struct mew_cfi_row {
 
 #define MEW_CFI_REMEMBER 8 /* compilers nest one deep */
 
-/* One run. The caller fills the first group and zeroes the rest. */
+/* One run. mew_cfi_init() makes it the run of a CIE; for an FDE the caller fills in the rest of the first group. */
 struct mew_cfi {
 	struct mew_reader program;
 	struct mew_cfi_row row;            /* where to start; afterwards the last row */
@@ -91,9 +91,12 @@ struct mew_cfi {
 	void (*emit)(void *to, uintptr_t pc, uint64_t rule);
 	void *to;
 
-	struct mew_cfi_row remembered[MEW_CFI_REMEMBER];
 	unsigned depth;
+	struct mew_cfi_row remembered[MEW_CFI_REMEMBER];
 };
+
+/* The run of a CIE's program. Leaves `remembered` as it is: there is one run for each function of a process. */
+void mew_cfi_init(struct mew_cfi *c, struct mew_reader program, uint64_t code_align, int64_t data_align);
 
 /*
  * Run to the end of the program and emit its rows; the code behind an instruction that is not understood gets

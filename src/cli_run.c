@@ -243,14 +243,6 @@ static int verdict(struct mew_model *m)
 	return good > 0 || skipped > 0 ? MEW_EXIT_FINE : MEW_EXIT_INVALID;
 }
 
-static void show_outputs_of_failed(const struct mew_model *m)
-{
-	for (size_t i = 0; i < m->ncases; i++)
-		if (m->cases[i].output != NULL)
-			(void)fprintf(stderr, "--- output of %s (%s)\n%s%s", m->cases[i].key, m->cases[i].program, m->cases[i].output,
-				      m->cases[i].output[strlen(m->cases[i].output) - 1] == '\n' ? "" : "\n");
-}
-
 static bool table_wanted(const struct mew_cli *c)
 {
 	for (size_t i = 0; i < c->noutputs; i++)
@@ -274,8 +266,6 @@ static int finish(struct run *r)
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;
 	}
-	if (r->cli->host.capture)
-		show_outputs_of_failed(r->model);
 	files = mew_cli_outputs(r->cli, r->model);
 	if (interrupted) {
 		mew_cli_complain("interrupted: what was measured until then is shown");

@@ -12,8 +12,8 @@
 
 #include "hotpath.h"
 
-#define MAX_RULES 32767u
-#define HASH_SLOTS 65536u /* a power of two, at least twice MAX_RULES */
+#define MAX_RULES 16383u /* libLLVM has 1,700 */
+#define HASH_SLOTS 32768u /* a power of two, at least twice MAX_RULES */
 #define PAGE_BYTES 4096u
 
 struct function {
@@ -130,7 +130,7 @@ static const struct cie *find_cie(struct builder *b, size_t at)
 	b->cie = (struct cie){ .entry = at };
 	if (!open_entry(b, at, &entry, &id) || id != 0 || !read_cie_head(&b->cie, &entry))
 		return NULL;
-	run = (struct mew_cfi){ .program = entry, .code_align = b->cie.code_align, .data_align = b->cie.data_align };
+	mew_cfi_init(&run, entry, b->cie.code_align, b->cie.data_align);
 	b->cie.usable = mew_cfi_run(&run);
 	b->cie.initial = run.row;
 	return b->cie.usable ? &b->cie : NULL;
@@ -307,7 +307,7 @@ static void sort_functions(struct function *f, size_t n)
 
 static uint16_t intern_rule(struct builder *b, uint64_t rule)
 {
-	uint32_t slot = (uint32_t)(rule * 0x9e3779b97f4a7c15u >> 48);
+	uint32_t slot = (uint32_t)(rule * 0x9e3779b97f4a7c15u >> 49);
 
 	for (; b->slots[slot] != 0; slot = (slot + 1) & (HASH_SLOTS - 1)) {
 		if (b->rules[b->slots[slot] - 1] == rule)
@@ -382,10 +382,14 @@ static void compile_function(struct builder *b, size_t i)
 	if (cie->signal) {
 		add_row(b, fde.lo, MEW_RULE_SIGNAL);
 	} else {
-		run = (struct mew_cfi){ .program = fde.program, .row = cie->initial, .initial = &cie->initial,
-					.code_align = cie->code_align, .data_align = cie->data_align,
-					.encoding = cie->encoding, .pc = fde.lo, .end = fde.hi,
-					.emit = add_row, .to = b };
+		mew_cfi_init(&run, fde.program, cie->code_align, cie->data_align);
+		run.row = cie->initial;
+		run.initial = &cie->initial;
+		run.encoding = cie->encoding;
+		run.pc = fde.lo;
+		run.end = fde.hi;
+		run.emit = add_row;
+		run.to = b;
 		(void)mew_cfi_run(&run); /* what it does not know became a row that says so */
 	}
 	add_row(b, fde.hi, MEW_RULE_NONE);

@@ -13,7 +13,7 @@
 
 static _Thread_local struct mew_error last;
 
-static void fill(struct mew_error *err, int status, const char *format, va_list ap)
+MEW_PRINTF(3, 0) static void fill(struct mew_error *err, int status, const char *format, va_list ap)
 {
 	err->status = status;
 	err->sys_errno = 0;

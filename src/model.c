@@ -86,6 +86,7 @@ int mew_model_room(void *array, size_t n, size_t more, size_t item_bytes)
 	if (moved == NULL)
 		return -1;
 	memcpy(array, &moved, sizeof moved);
+	/* cppcheck-suppress memleak ; the caller's pointer has it now */
 	return 0;
 }
 

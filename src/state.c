@@ -416,7 +416,8 @@ void mew_resume(struct mew_state *st)
 {
 	if (st->pause_depth == 0 || --st->pause_depth != 0 || st->stage != MEW_STAGE_LOOP)
 		return;
-	st->paused_ns += mew_os_now_ns() - st->paused_at_ns;
+	/* the flag before the clock, as in mew_pause(): what both leave between them cancels out */
 	if (st->block->backend != NULL)
 		st->block->backend->resume(st->block->capture, st->thread);
+	st->paused_ns += mew_os_now_ns() - st->paused_at_ns;
 }

@@ -73,10 +73,11 @@ static int flush_memory(struct mew_writer *w, const char *data, size_t bytes)
 		m = w->target = calloc(1, sizeof *m);
 	if (m == NULL)
 		return ENOMEM;
-	if (!mew_add_size(m->used, bytes, &need) || !mew_add_size(need, 1, &need))
+	if (bytes >= SIZE_MAX / 4 - m->used)
 		return ENOMEM;
+	need = m->used + bytes + 1;
 	if (m->text == NULL || need > m->size) {
-		size_t size = m->size > SIZE_MAX / 2 || need > 2 * m->size ? need : 2 * m->size;
+		size_t size = need > 2 * m->size ? need : 2 * m->size;
 		char *text = realloc(m->text, size);
 
 		if (text == NULL)
@@ -219,13 +220,12 @@ static void write_long(struct mew_writer *w, size_t bytes, const char *format, v
 void mew_writef(struct mew_writer *w, const char *format, ...)
 {
 	size_t room = sizeof w->buffer - w->used;
-	va_list ap, again;
+	va_list ap;
 	int n;
 
 	if (w->error != 0)
 		return;
 	va_start(ap, format);
-	va_copy(again, ap);
 	n = vsnprintf(w->buffer + w->used, room, format, ap);
 	va_end(ap);
 	if (n < 0) {
@@ -234,9 +234,10 @@ void mew_writef(struct mew_writer *w, const char *format, ...)
 		w->used += (size_t)n;
 		w->total += (size_t)n;
 	} else {
-		write_long(w, (size_t)n, format, again);
+		va_start(ap, format);
+		write_long(w, (size_t)n, format, ap);
+		va_end(ap);
 	}
-	va_end(again);
 }
 
 int mew_writer_finish(struct mew_writer *w)
@@ -291,18 +292,22 @@ static int open_temporary(struct whole *f)
 
 	for (unsigned i = 0; i < TRIES; i++) {
 		unsigned number = atomic_fetch_add_explicit(&serial, 1, memory_order_relaxed);
+		char *name;
+		int cause;
 
-		if (asprintf(&f->temporary, "%.*s.mew-%ld-%u.tmp", directory, f->path, (long)getpid(), number) < 0) {
-			f->temporary = NULL;
+		if (asprintf(&name, "%.*s.mew-%ld-%u.tmp", directory, f->path, (long)getpid(), number) < 0) {
 			errno = ENOMEM;
 			return -1;
 		}
-		f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (f->fd >= 0)
+		f->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		cause = errno;
+		if (f->fd >= 0) {
+			f->temporary = name;
 			return 0;
-		free(f->temporary);
-		f->temporary = NULL;
-		if (errno != EEXIST)
+		}
+		free(name);
+		errno = cause;
+		if (cause != EEXIST)
 			return -1;
 	}
 	return -1;

@@ -16,6 +16,8 @@
 struct walk {
 	struct mew_dwarf *dwarf;
 	struct mew_dwarf_unit *unit;
+	unsigned functions; /* open around the entry being visited */
+	bool is_cxx;
 };
 
 void mew_dwarf_unit_damage(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
@@ -64,16 +66,35 @@ static bool add_code(struct walk *w, Dwarf_Die *die, uint32_t parent, unsigned d
 
 static bool walk_children(struct walk *w, Dwarf_Die *parent, uint32_t node, unsigned depth);
 
+static bool visit_function(struct walk *w, Dwarf_Die *die, unsigned depth)
+{
+	uint32_t number;
+	bool is_done;
+
+	if (!add_code(w, die, MEW_NO_ITEM, depth, &number))
+		return false;
+	/* a declaration has nothing below it; gcc puts the methods of local classes and lambdas into the abstract instance */
+	if (number == MEW_NO_ITEM && (!w->unit->has_scopes || !dwarf_hasattr(die, DW_AT_inline)))
+		return true;
+	w->functions++;
+	is_done = walk_children(w, die, number, depth + 1);
+	w->functions--;
+	return is_done;
+}
+
+/* Types are most of the tree. Code in them: none in C; in C++ that of local classes only; anywhere in Rust and others. */
+static bool may_hold_code(const struct walk *w)
+{
+	return w->unit->has_scopes && (!w->is_cxx || w->functions > 0);
+}
+
 static bool visit(struct walk *w, Dwarf_Die *die, uint32_t node, unsigned depth)
 {
 	uint32_t number;
 
 	switch (dwarf_tag(die)) {
 	case DW_TAG_subprogram:
-		/* a declaration or an abstract instance holds no code, and neither does what is below it */
-		if (!add_code(w, die, MEW_NO_ITEM, depth, &number))
-			return false;
-		return number == MEW_NO_ITEM || walk_children(w, die, number, depth + 1);
+		return visit_function(w, die, depth);
 	case DW_TAG_inlined_subroutine:
 		if (!add_code(w, die, node, depth, &number))
 			return false;
@@ -89,8 +110,7 @@ static bool visit(struct walk *w, Dwarf_Die *die, uint32_t node, unsigned depth)
 	case DW_TAG_class_type:
 	case DW_TAG_union_type:
 	case DW_TAG_enumeration_type:
-		/* methods with code in them: local classes, Rust; C has none, and its types are most of the tree */
-		return !w->unit->has_scopes || walk_children(w, die, node, depth + 1);
+		return !may_hold_code(w) || walk_children(w, die, node, depth + 1);
 	default:
 		return true;
 	}
@@ -133,6 +153,19 @@ static bool is_scoped_language(Dwarf_Die *unit)
 	}
 }
 
+static bool is_cxx(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool mew_dwarf_unit_load(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
 {
 	struct walk w = { .dwarf = d, .unit = unit };
@@ -152,6 +185,7 @@ bool mew_dwarf_unit_load(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
 	if (unit->code.addr == NULL)
 		return true;
 	unit->has_scopes = is_scoped_language(&unit->code);
+	w.is_cxx = is_cxx(&unit->code);
 	return walk_children(&w, &unit->code, MEW_NO_ITEM, 1) && mew_ranges_flatten(&unit->ranges);
 }
 

@@ -3,7 +3,7 @@
 #
 #   builddir         where fx_html_page is (tests/ or the directory itself); default "."
 #   CHROMIUM         the browser; default: chromium, chromium-browser or google-chrome of the path
-#   PLAYWRIGHT_DIR   a directory with node_modules/playwright-core; default: tests/browser (npm ci --prefix tests/browser)
+#   PLAYWRIGHT_DIR   where node_modules/playwright-core is; default: tests/browser (npm ci --prefix tests/browser)
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 99
 builddir=${builddir:-.}

@@ -66,7 +66,9 @@ run "$mew" run $fast -F 'good/fine' --csv - "$bench"
 check "a report on standard output comes without the table" 0 '^key,'
 
 run "$mew" run $fast -k 'bad/crash|good/fine' "$bench"
-check "a crash loses its case alone, with exit code 1" 1 'signal 11' 'last words'
+check "a crash loses its case alone, with exit code 1" 1 'last words'
+run "$mew" run $fast -k 'bad/crash' "$bench"
+check "... and names the signal on its row" 1 'signal 11'
 run "$mew" run $fast -k 'bad/exit|good/fine' "$bench"
 check "an exit in a body loses its case alone" 1 'exited with code 0'
 run "$mew" run $fast --timeout 1 -k 'bad/(endless|child)|good/fine' "$bench"

@@ -152,12 +152,14 @@ int alloc_rig_run(struct alloc_rig *rig)
 	if (rig->model == NULL || rig->threads > THREADS_MAX)
 		return MEW_E_NOMEM;
 	status = mew_backend_memory.open(&rig->capture, &config, &rig->error);
+	if (status == MEW_OK) {
+		status = run_threads(rig);
+		if (status == MEW_OK)
+			status = drain(rig);
+		mew_backend_memory.close(rig->capture);
+	}
 	if (status != MEW_OK)
-		return status;
-	status = run_threads(rig);
-	if (status == MEW_OK)
-		status = drain(rig);
-	mew_backend_memory.close(rig->capture);
+		(void)fprintf(stderr, "the backend said: %s\n", rig->error.text);
 	return status;
 }
 
@@ -165,4 +167,29 @@ void alloc_rig_free(struct alloc_rig *rig)
 {
 	mew_model_free(rig->model);
 	rig->model = NULL;
+}
+
+static unsigned differs(const char *name, uint64_t got, uint64_t want)
+{
+	if (got == want)
+		return 0;
+	(void)fprintf(stderr, "%s is %llu, not %llu\n", name, (unsigned long long)got, (unsigned long long)want);
+	return 1;
+}
+
+unsigned alloc_rig_compare(const struct alloc_rig *rig, const struct alloc_figures *want)
+{
+	const struct mew_memory_case *got = rig->figures;
+
+	return differs("peak_bytes", got->peak_bytes, want->peak) +
+	       differs("total_bytes", got->total_bytes, want->peak) +
+	       differs("total_allocations", got->total_allocations, want->allocations) +
+	       differs("cumulative_bytes", got->cumulative_bytes, want->cumulative) +
+	       differs("frees", got->frees, want->frees) + differs("reallocs_moved", got->reallocs_moved, want->moved) +
+	       differs("reallocs_in_place", got->reallocs_in_place, want->in_place) +
+	       differs("failed", got->failed, want->failed) +
+	       differs("foreign_frees", got->foreign_frees, want->foreign) +
+	       differs("adopted", got->adopted, want->adopted) +
+	       differs("net_bytes", got->net_bytes, want->net_bytes) +
+	       differs("net_blocks", got->net_blocks, want->net_blocks) + differs("lost", got->lost, 0);
 }

@@ -33,10 +33,17 @@ struct alloc_rig {
  * Run the body in a window. Afterwards row and figures are set, and every figure is present.
  * Where stacks were captured their sums have been compared with the figures already.
  *
- * Returns  the backend's status; `error` has its text
+ * Returns  the backend's status; `error` has its text, which is printed
  */
 int alloc_rig_run(struct alloc_rig *rig);
 void alloc_rig_free(struct alloc_rig *rig);
+
+struct alloc_figures { /* expected; what is not named must be 0, and so must `lost` */
+	uint64_t peak, allocations, cumulative, frees, moved, in_place, failed, foreign, adopted, net_bytes, net_blocks;
+};
+
+/* Compare all figures; differences are printed. Returns how many there are. */
+unsigned alloc_rig_compare(const struct alloc_rig *rig, const struct alloc_figures *want);
 
 /* For bodies: in and out of a pause. */
 void alloc_rig_pause(struct alloc_rig *rig, unsigned thread);

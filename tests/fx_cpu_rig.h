@@ -71,7 +71,7 @@ const char *rig_why(const struct rig *r, enum mew_cpu_figure figure);
 bool rig_adds_up(const struct rig *r);
 
 /*
- * Run until it adds up, three times at most: a process switch between the clock and the window is no fault of the backend.
+ * Run until it adds up, three times at most: a process switch between clock and window is no fault of the backend.
  * The body starts over with the same arg. Returns whether it did; the last run's outcome stays.
  */
 bool rig_run_until_it_adds_up(struct rig *r);

@@ -39,16 +39,18 @@ static uint32_t next_random(uint32_t *state, uint32_t below)
 }
 
 /* One place for each call of this; `inlined` (or NULL) is what was inlined there. */
-static uint32_t place(struct mew_model *m, uint32_t module, uint64_t offset, const char *name, const char *file, uint32_t line,
-		      const char *inlined)
+static uint32_t place(struct mew_model *m, uint32_t module, uint64_t offset, const char *name, const char *file,
+		      uint32_t line, const char *inlined)
 {
 	uint32_t location = mew_model_location(m, module, offset);
 	struct mew_line lines[2];
 	size_t n = 0;
 
 	if (inlined != NULL)
-		lines[n++] = (struct mew_line){ mew_model_function(m, inlined, file, line + 100, module), line + 103 };
-	lines[n++] = (struct mew_line){ mew_model_function(m, name, file, line, module), line + 1 + (uint32_t)(offset & 7) };
+		lines[n++] =
+			(struct mew_line){ mew_model_function(m, inlined, file, line + 100, module), line + 103 };
+	lines[n++] = (struct mew_line){ mew_model_function(m, name, file, line, module),
+					line + 1 + (uint32_t)(offset & 7) };
 	(void)mew_model_set_lines(m, location, lines, n);
 	return location;
 }
@@ -67,7 +69,8 @@ static void set_time(struct mew_model *m, struct mew_case *c, double median, uin
 	mew_model_f64(c, MEW_KIND_TIME, MEW_FIG_P99_NS, median * 1.09);
 	mew_model_f64(c, MEW_KIND_TIME, MEW_FIG_LOOP_OVERHEAD_NS, 0.6);
 	for (int bit = MEW_FIG_STDDEV_NS; bit <= MEW_FIG_P90_NS; bit++)
-		mew_model_f64(c, MEW_KIND_TIME, bit, median * (bit < MEW_FIG_MIN_NS ? 0.01 : 1 + 0.01 * (bit - MEW_FIG_MIN_NS)));
+		mew_model_f64(c, MEW_KIND_TIME, bit,
+			      median * (bit < MEW_FIG_MIN_NS ? 0.01 : 1 + 0.01 * (bit - MEW_FIG_MIN_NS)));
 	mew_model_u64(c, MEW_KIND_TIME, MEW_FIG_ITERATIONS, 3 * MEW_COUNTOF(ns) * loops);
 	mew_model_u64(c, MEW_KIND_TIME, MEW_FIG_REPETITIONS, 3);
 	mew_model_u64(c, MEW_KIND_TIME, MEW_FIG_PROCESSES, 1);
@@ -78,11 +81,15 @@ static void set_time(struct mew_model *m, struct mew_case *c, double median, uin
 	mew_model_f64(c, MEW_KIND_TIME, MEW_FIG_CLOCK_COST_NS, 21.5);
 	mew_model_absent(m, c, MEW_KIND_TIME, MEW_FIG_CPU_NS, "the case pauses; ask for it with .pause_cpu");
 	for (unsigned r = 0; r < 3; r++) {
-		struct mew_run run = { .phase = MEW_PHASE_MEASUREMENT_VALUE, .repetition = r, .loops = loops,
-				       .nsamples = MEW_COUNTOF(ns), .real_ns = ns };
+		struct mew_run run = { .phase = MEW_PHASE_MEASUREMENT_VALUE,
+				       .repetition = r,
+				       .loops = loops,
+				       .nsamples = MEW_COUNTOF(ns),
+				       .real_ns = ns };
 
 		for (size_t i = 0; i < MEW_COUNTOF(ns); i++) {
-			double noise = 0.99 + next_random(seed, 1000) / 50000.0 + (next_random(seed, 40) == 0 ? 0.08 : 0);
+			double noise =
+				0.99 + next_random(seed, 1000) / 50000.0 + (next_random(seed, 40) == 0 ? 0.08 : 0);
 
 			ns[i] = (uint64_t)(median * noise * (double)loops);
 		}
@@ -108,7 +115,8 @@ static void set_cpu(struct mew_model *m, struct mew_case *c, const char *top, do
 	mew_model_f64(c, MEW_KIND_CPU, MEW_FIG_TOP_FUNCTION_TOTAL_SELF_TIME, weight * share);
 	mew_model_f64(c, MEW_KIND_CPU, MEW_FIG_INTERVAL, 1e-4);
 	mew_model_f64(c, MEW_KIND_CPU, MEW_FIG_EFFECTIVE_INTERVAL, 1.004e-4);
-	mew_model_u64(c, MEW_KIND_CPU, MEW_FIG_CPU_ITERATIONS, c->time.median_ns > 0 ? (uint64_t)(weight * 1e9 / c->time.median_ns) : 1000);
+	mew_model_u64(c, MEW_KIND_CPU, MEW_FIG_CPU_ITERATIONS,
+		      c->time.median_ns > 0 ? (uint64_t)(weight * 1e9 / c->time.median_ns) : 1000);
 	mew_model_u64(c, MEW_KIND_CPU, MEW_FIG_CPU_LOST, 0);
 	mew_model_u64(c, MEW_KIND_CPU, MEW_FIG_TRUNCATED, 3);
 	mew_model_u64(c, MEW_KIND_CPU, MEW_FIG_UNRESOLVED, 2);
@@ -141,12 +149,30 @@ static void set_memory(struct mew_model *m, struct mew_case *c)
 
 /* --- "codec" ---------------------------------------------------------------------------------------------------- */
 
-static const char *const callers[] = { "mew_body_codec", "codec_run", "stream_process", "inflate_block", "decode_symbols",
-				       "window_refill", "copy_match", "crc_update", "huffman_build", "sort_lengths", "reader_next",
-				       "void std::__introsort_loop<unsigned char*, long, lengths_less>(unsigned char*, unsigned char*, long)",
-				       "output_flush", "arena_grow", "table_insert", "string_append" };
-static const char *const inlined[] = { NULL, NULL, "min_size", NULL, "bits_peek", NULL, NULL, "load_le32", NULL, NULL, NULL,
-				       "lengths_less::operator()(unsigned char, unsigned char) const", NULL, NULL, "hash_mix", NULL };
+static const char *const callers[] = {
+	"mew_body_codec",
+	"codec_run",
+	"stream_process",
+	"inflate_block",
+	"decode_symbols",
+	"window_refill",
+	"copy_match",
+	"crc_update",
+	"huffman_build",
+	"sort_lengths",
+	"reader_next",
+	"void std::__introsort_loop<unsigned char*, long, lengths_less>(unsigned char*, unsigned char*, long)",
+	"output_flush",
+	"arena_grow",
+	"table_insert",
+	"string_append"
+};
+static const char *const inlined[] = {
+	NULL,        NULL, "min_size", NULL,
+	"bits_peek", NULL, NULL,       "load_le32",
+	NULL,        NULL, NULL,       "lengths_less::operator()(unsigned char, unsigned char) const",
+	NULL,        NULL, "hash_mix", NULL
+};
 
 struct program {
 	uint32_t own, libc, blob;
@@ -159,9 +185,10 @@ static uint32_t codec_stack(struct mew_model *m, const struct program *p, uint32
 	size_t depth = 0, f = 0, more = 3 + next_random(seed, 7);
 
 	while (depth < more) {
-		outward[depth++] = place(m, p->own, f * 64 + next_random(seed, 2), callers[f], "src/codec/inflate.c", (uint32_t)(40 + f * 37),
-					 inlined[f]);
-		f = f < 3 ? f + 1 : 3 + (f * 5 + next_random(seed, 3) * (depth < 5 ? 2 : 3)) % (MEW_COUNTOF(callers) - 3);
+		outward[depth++] = place(m, p->own, f * 64 + next_random(seed, 2), callers[f], "src/codec/inflate.c",
+					 (uint32_t)(40 + f * 37), inlined[f]);
+		f = f < 3 ? f + 1 :
+			    3 + (f * 5 + next_random(seed, 3) * (depth < 5 ? 2 : 3)) % (MEW_COUNTOF(callers) - 3);
 	}
 	if (next_random(seed, 3) == 0)
 		outward[depth++] = p->leaf[next_random(seed, 12) == 0 ? 2 : next_random(seed, 2)];
@@ -170,10 +197,12 @@ static uint32_t codec_stack(struct mew_model *m, const struct program *p, uint32
 	return mew_model_stack(m, places, depth);
 }
 
-static void codec_case(struct mew_model *m, const struct program *p, struct mew_case *c, size_t samples, uint32_t *seed)
+static void codec_case(struct mew_model *m, const struct program *p, struct mew_case *c, size_t samples,
+		       uint32_t *seed)
 {
 	for (size_t i = 0; i < samples; i++) {
-		struct mew_cpu_sample s = { codec_stack(m, p, seed), 0, i * 100000, 100000 + (next_random(seed, 50) == 0 ? 100000 : 0) };
+		struct mew_cpu_sample s = { codec_stack(m, p, seed), 0, i * 100000,
+					    100000 + (next_random(seed, 50) == 0 ? 100000 : 0) };
 
 		if (i % 997 == 996)
 			s.stack = MEW_NO_STACK;
@@ -181,8 +210,8 @@ static void codec_case(struct mew_model *m, const struct program *p, struct mew_
 	}
 	for (size_t i = 0; i < samples / 40; i++) {
 		uint64_t count = 100 + next_random(seed, 900), bytes = 16u << next_random(seed, 8);
-		struct mew_heap_stack h = { codec_stack(m, p, seed), bytes * (1 + next_random(seed, 9)), bytes * count, count,
-					    next_random(seed, 9) == 0 ? bytes * 4 : 0 };
+		struct mew_heap_stack h = { codec_stack(m, p, seed), bytes * (1 + next_random(seed, 9)),
+					    bytes * count, count, next_random(seed, 9) == 0 ? bytes * 4 : 0 };
 
 		(void)mew_model_add_heap_stack(c, &h);
 	}
@@ -192,10 +221,13 @@ static void codec_places(struct mew_model *m, struct program *p)
 {
 	uint32_t unnamed;
 
-	p->own = mew_model_module(m, "/usr/local/bin/bench_codec", "5d41402abc4b2a76b9719d911017c592", 1 << 20, false);
-	p->libc = mew_model_module(m, "/lib/x86_64-linux-gnu/libc.so.6", "7d793037a0760186574b0282f2f435e7", 1 << 21, false);
+	p->own =
+		mew_model_module(m, "/usr/local/bin/bench_codec", "5d41402abc4b2a76b9719d911017c592", 1 << 20, false);
+	p->libc = mew_model_module(m, "/lib/x86_64-linux-gnu/libc.so.6", "7d793037a0760186574b0282f2f435e7", 1 << 21,
+				   false);
 	p->blob = mew_model_module(m, "/opt/vendor/libblob.so.3", "", 1 << 16, false);
-	p->leaf[0] = place(m, p->libc, 0x900, "__memmove_avx_unaligned_erms", "memmove-vec-unaligned-erms.S", 262, NULL);
+	p->leaf[0] =
+		place(m, p->libc, 0x900, "__memmove_avx_unaligned_erms", "memmove-vec-unaligned-erms.S", 262, NULL);
 	p->leaf[1] = place(m, p->libc, 0xa00, "_int_malloc", "malloc.c", 3772, NULL);
 	unnamed = mew_model_location(m, p->blob, 0x1c40);
 	m->locations[unnamed].why = mew_model_string(m, "libblob.so.3 is stripped and no debug file was found");
@@ -207,20 +239,33 @@ static void codec_failures(struct mew_model *m)
 	struct mew_case *c = mew_model_case(m, "codec/truncated", "./bench_codec");
 
 	for (enum mew_kind kind = 0; kind < MEW_KINDS; kind++)
-		mew_model_fail(m, c, kind, MEW_E_BODY, "the decoder returned -3 for input 7: expected 4,096 bytes, got 4,090");
+		mew_model_fail(m, c, kind, MEW_E_BODY,
+			       "the decoder returned -3 for input 7: expected 4,096 bytes, got 4,090");
 	c->output = mew_model_string(m, "inflate: invalid distance too far back\nat offset 0x1f3\n");
 	c = mew_model_case(m, "codec/early_break", "./bench_codec");
-	mew_model_fail(m, c, MEW_KIND_TIME, MEW_E_LOOP, "the body left its loop early: remove the break, or use mew_skip()");
-	mew_model_fail(m, c, MEW_KIND_MEMORY, MEW_E_LOOP, "the body left its loop early: remove the break, or use mew_skip()");
+	mew_model_fail(m, c, MEW_KIND_TIME, MEW_E_LOOP,
+		       "the body left its loop early: remove the break, or use mew_skip()");
+	mew_model_fail(m, c, MEW_KIND_MEMORY, MEW_E_LOOP,
+		       "the body left its loop early: remove the break, or use mew_skip()");
 }
 
 static void codec_facts(struct mew_model *m)
 {
 	static const char *const facts[][2] = {
-		{ "date", "2026-01-15T09:30:00Z" }, { "cpu_model", "AMD EPYC 7B13" }, { "cpu_count", "8" },
-		{ "governor", "performance" }, { "turbo", "off" }, { "virtual_machine", "no" }, { "aslr", "on" },
-		{ "load_1min", "0.12" }, { "kernel", "Linux 6.1.0-26-amd64" }, { "machine", "x86_64" }, { "libc", "glibc 2.36" },
-		{ "compiler", "gcc 12.2.0" }, { "optimized", "yes" }, { "allocator", "/lib/x86_64-linux-gnu/libc.so.6" },
+		{ "date", "2026-01-15T09:30:00Z" },
+		{ "cpu_model", "AMD EPYC 7B13" },
+		{ "cpu_count", "8" },
+		{ "governor", "performance" },
+		{ "turbo", "off" },
+		{ "virtual_machine", "no" },
+		{ "aslr", "on" },
+		{ "load_1min", "0.12" },
+		{ "kernel", "Linux 6.1.0-26-amd64" },
+		{ "machine", "x86_64" },
+		{ "libc", "glibc 2.36" },
+		{ "compiler", "gcc 12.2.0" },
+		{ "optimized", "yes" },
+		{ "allocator", "/lib/x86_64-linux-gnu/libc.so.6" },
 	};
 
 	for (size_t i = 0; i < MEW_COUNTOF(facts); i++)
@@ -240,7 +285,8 @@ static void build_codec(struct mew_model *m)
 	} cases[] = {
 		{ "codec/inflate/case:0", "1k", 3184.2, 4200, "copy_match (inflate.c:262)", 0.183 },
 		{ "codec/inflate/case:1", "64k", 151220.7, 12000, "copy_match (inflate.c:262)", 0.214 },
-		{ "codec/inflate/case:2", "1M", 2411650.0, 9000, "__memmove_avx_unaligned_erms (memmove-vec-unaligned-erms.S:262)", 0.164 },
+		{ "codec/inflate/case:2", "1M", 2411650.0, 9000,
+		  "__memmove_avx_unaligned_erms (memmove-vec-unaligned-erms.S:262)", 0.164 },
 		{ "codec/huffman_build", NULL, 842.9, 2400, "sort_lengths (inflate.c:373)", 0.127 },
 		{ "codec/crc32", NULL, 7.31, 60, "crc_update (inflate.c:299)", 0.31 },
 		{ "codec/reader/next", NULL, 61.8, 1500, "reader_next (inflate.c:410)", 0.22 },
@@ -321,7 +367,9 @@ static void build_large(struct mew_model *m, size_t frames)
 
 		for (uint32_t i = 0; i < depth; i++) {
 			places[depth - 1 - i] = f; /* locations are numbered as they were made */
-			f = (uint32_t)((f * 7919ull + (uint64_t)next_random(&seed, 12) * next_random(&seed, 2) * 104729u + 13) % functions);
+			f = (uint32_t)((f * 7919ull +
+					(uint64_t)next_random(&seed, 12) * next_random(&seed, 2) * 104729u + 13) %
+				       functions);
 		}
 		s.stack = mew_model_stack(m, places, depth);
 		(void)mew_model_add_sample(c, &s);

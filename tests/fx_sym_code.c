@@ -7,11 +7,12 @@
 enum { FX_FIRST, FX_SECOND, FX_STATIC, FX_SLOTS };
 
 const void *fx_pcs[FX_SLOTS]; /* return addresses: each lies just behind a marked call */
+int fx_slots = FX_SLOTS;
 int fx_value;
 
 __attribute__((noinline)) void fx_mark(int slot);
-int fx_first(int x);
-int fx_second(int x);
+__attribute__((noinline)) int fx_first(int x);
+__attribute__((noinline)) int fx_second(int x);
 void fx_run(void);
 
 void fx_mark(int slot)

@@ -106,6 +106,7 @@ static void run_fixture(struct sym_rig *r)
 {
 	void *handle = dlopen(r->library, RTLD_NOW | RTLD_LOCAL), *symbol;
 	const void *const *pcs;
+	const int *slots;
 	void (*run)(void);
 	Dl_info info;
 
@@ -113,12 +114,15 @@ static void run_fixture(struct sym_rig *r)
 		fail_msg("%s", dlerror());
 	symbol = dlsym(handle, "fx_run");
 	pcs = dlsym(handle, "fx_pcs");
+	slots = dlsym(handle, "fx_slots");
 	assert_non_null(symbol);
 	assert_non_null(pcs);
+	assert_non_null(slots);
+	assert_in_range(*slots, 1, MEW_COUNTOF(r->offsets));
 	memcpy(&run, &symbol, sizeof run);
 	run();
 	assert_int_not_equal(dladdr(symbol, &info), 0);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < *slots; i++)
 		r->offsets[i] = (uintptr_t)pcs[i] - (uintptr_t)info.dli_fbase - 1;
 	rig_build_id(info.dli_fbase, r->build_id);
 	assert_int_equal(dlclose(handle), 0);

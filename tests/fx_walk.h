@@ -9,6 +9,18 @@
 #include "modules.h"
 #include "unwind.h"
 
+#ifdef __has_feature /* clang */
+#if __has_feature(thread_sanitizer)
+#define FX_THREAD_SANITIZER
+#elif __has_feature(address_sanitizer)
+#define FX_ADDRESS_SANITIZER
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define FX_THREAD_SANITIZER
+#elif defined(__SANITIZE_ADDRESS__)
+#define FX_ADDRESS_SANITIZER
+#endif
+
 enum { MOST = 4096 };
 
 static struct mew_unwind_thread walker;

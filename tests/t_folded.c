@@ -20,7 +20,7 @@ extern const struct mew_report mew_report_folded;
 static char *folded_of(const struct mew_model *m, size_t i, enum mew_kind kind)
 {
 	return fx_report(&mew_report_folded,
-			 &(struct mew_report_input){ .model = m, .only_case = i, .only_kind = kind }, NULL);
+			 &(struct mew_report_input){ .model = m, .only_case = i, .only_kind = (int)kind }, NULL);
 }
 
 static char *sample(enum mew_kind kind)

@@ -336,7 +336,7 @@ static void test_lines(void **state)
 {
 	struct mew_line two[] = { { 5, 50 }, { 6, 60 } }, one[] = { { 7, 70 } };
 	struct mew_model *m = new_model();
-	uint32_t a = mew_model_location(m, 0, 1), b = mew_model_location(m, 0, 2);
+	uint32_t a = mew_model_location(m, 0, 1), b = mew_model_location(m, 0, 2), c = mew_model_location(m, 0, 3);
 
 	(void)state;
 	m->locations[a].why = "no symbols";
@@ -348,7 +348,9 @@ static void test_lines(void **state)
 	assert_int_equal(m->locations[a].nlines, 1);
 	assert_int_equal(m->lines[m->locations[a].first_line].function, 7);
 	assert_int_equal(mew_model_set_lines(m, b, two, 2), 0);
+	assert_int_equal(mew_model_set_lines(m, c, one, 1), 0);
 	assert_int_equal(m->lines[m->locations[b].first_line].function, 5);
+	assert_int_equal(m->lines[m->locations[b].first_line + 1].function, 6);
 	assert_int_equal(m->lines[m->locations[a].first_line].function, 7);
 	assert_int_equal(mew_model_set_lines(m, b, NULL, 0), 0);
 	assert_int_equal(m->locations[b].nlines, 0);
@@ -500,6 +502,7 @@ static struct mew_model *model_b(void)
 
 	m->locations[dark].why = "stripped";
 	(void)mew_model_row(m, other, C);
+	mew_model_text(m, other, C, MEW_FIG_TOP_FUNCTION, "lit (a.c:10)");
 	add_sample(other, mew_model_stack(m, first, 3), 1);
 	add_sample(other, MEW_NO_STACK, 2);
 	add_sample(other, mew_model_stack(m, third, 2), 3);
@@ -575,6 +578,7 @@ static void test_merge_rows(void **state)
 	assert_string_equal(k->memory.label, "64k");
 	assert_string_equal(k->cpu.top_function, "leaf (a.c:10)");
 	assert_string_equal(k->cpu.profiler, "wall");
+	assert_string_equal(mew_model_find(m, "other")->cpu.top_function, "lit (a.c:10)");
 	assert_int_equal(k->time.status, MEW_E_LOOP);
 	assert_string_equal(mew_row_why(mew_case_row(k, T), MEW_FIG_MEDIAN_NS), "left early");
 	mew_model_free(m);

@@ -94,8 +94,8 @@ static void test_sort_patterns(void **state)
 
 /*
  * Input that spoils medians of three, made from the inside out: at each step the two largest values lie in the middle
- * and at the end, so that the pivot is the second largest and a partition takes two values off. Without a remedy sorting
- * it is quadratic: about 100 times the time of random input of this length, instead of about two.
+ * and at the end, so that the pivot is the second largest and a partition takes two values off. Sorting it is quadratic
+ * where nothing is done about it: 100 times the time of random input of this length, instead of about two.
  */
 static void spoil_median_of_three(double *x, size_t n)
 {

@@ -146,7 +146,7 @@ static void a_nested_walk_does_no_harm(void **unused)
 	struct itimerval every = { { 0, 50 }, { 0, 50 } }, never = { { 0, 0 }, { 0, 0 } };
 
 	(void)unused;
-#ifdef __SANITIZE_THREAD__
+#ifdef FX_THREAD_SANITIZER
 	printf("the thread sanitizer hands signals over late, with the registers of a stack that is gone\n");
 	skip();
 #endif
@@ -303,7 +303,7 @@ static void makes_no_system_calls(void **unused)
 	pid_t child;
 
 	(void)unused;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(FX_ADDRESS_SANITIZER) || defined(FX_THREAD_SANITIZER)
 	printf("sanitizers make system calls of their own\n");
 	skip();
 #endif

@@ -229,8 +229,10 @@ static json_t *parse(struct mew_reader *r, const char *text, size_t bytes)
 	if (top == NULL && (json_error_code(&where) == json_error_out_of_memory || where.text[0] == '\0'))
 		(void)mew_read_no_memory(r);
 	else if (top == NULL)
-		r->status = mew_error_set(r->err, MEW_E_INVALID, "%.80s is not sound JSON: line %d, column %d: %.60s; "
-					  "was it cut short? measure again", r->name, where.line, where.column, where.text);
+		r->status = mew_error_set(r->err, MEW_E_INVALID,
+					  "%.80s is not sound JSON: line %d, column %d: %.60s; "
+					  "was it cut short? measure again",
+					  r->name, where.line, where.column, where.text);
 	return top;
 }
 

@@ -1,16 +1,16 @@
 /*
  * family.c - the names that the hooks put in front of the allocator, and the api behind them.
- * Below all layers; every call of the process comes through here. No version script on this library: with a version node
- * the calls that libc and other libraries make themselves would not arrive.
+ * Below all layers; every call of the process comes through here. No version script on this library: with a version
+ * node the calls that libc and other libraries make themselves would not arrive.
  *
- * Disarmed, each function is one indirect jump and leaves no frame (gcc 12, -O2: `malloc: jmp *mew_hooks_now(%rip)`); the
- * pointers are plain, aligned words for that reason: an atomic load would cost a second instruction and order nothing
- * more. hotpath.h is absent here because it poisons the very names that are defined.
+ * Disarmed, each function is one indirect jump and leaves no frame (gcc 12, -O2: `malloc: jmp *mew_hooks_now(%rip)`);
+ * the pointers are plain, aligned words for that reason: an atomic load would cost a second instruction and order
+ * nothing more. hotpath.h is absent here because it poisons the very names that are defined.
  *
- * operator new and delete are not here. libstdc++'s call malloc and are counted there; those of jemalloc and tcmalloc do
- * not, and a C++ program under such an allocator is therefore counted only where it calls malloc. Exporting them would
- * cost more than it gives: a program that links libstdc++ statically would take these for its own, and then have none
- * behind them that can throw. They belong into a library of their own, preloaded where such an allocator is.
+ * operator new and delete are not here. libstdc++'s call malloc and are counted there; those of jemalloc and tcmalloc
+ * do not, and a C++ program under such an allocator is therefore counted only where it calls malloc. Exporting them
+ * would cost more than it gives: a program that links libstdc++ statically would take these for its own, and then have
+ * none behind them that can throw. They belong into a library of their own, preloaded where such an allocator is.
  */
 #include "config.h"
 
@@ -49,7 +49,9 @@ MEW_HOOKS_EXPORT void *realloc(void *block, size_t size)
 	return mew_hooks_now.do_realloc(block, size);
 }
 
-/* An overflowing product asks for what no allocator has: the failure, its errno and its count are then realloc's own. */
+/*
+ * An overflowing product asks for what no allocator has: the failure, its errno and its count are then realloc's own.
+ */
 MEW_HOOKS_EXPORT void *reallocarray(void *block, size_t n, size_t size)
 {
 	size_t bytes;

@@ -1,6 +1,7 @@
 /*
  * hooks.h - the one struct through which libmew talks to libmew_hooks.
- * Below all layers: it knows libc alone. libmew finds mew_hooks_api() through a weak symbol; absent means "not measured".
+ * Below all layers: it knows libc alone. libmew finds mew_hooks_api() through a weak symbol; absent means "not
+ * measured".
  */
 #ifndef MEW_HOOKS_H
 #define MEW_HOOKS_H
@@ -10,7 +11,9 @@
 
 #define MEW_HOOKS_VERSION 1u
 
-/* The malloc family, each member with the contract of the function it is named after (names that hotpath.h lets pass). */
+/*
+ * The malloc family, each member with the contract of the function it is named after (names that hotpath.h lets pass).
+ */
 struct mew_malloc_family {
 	void *(*do_malloc)(size_t size);
 	void (*do_free)(void *block);
@@ -26,9 +29,9 @@ struct mew_malloc_family {
 
 /* Who wants to hear of threads and modules; members may be NULL. Each call keeps errno as it was. */
 struct mew_hooks_listener {
-	void (*thread_start)(void); /* on the new thread, before its function */
-	void (*thread_exit)(void);  /* on that thread, after its function, pthread_exit or cancellation; TSD destructors follow */
-	void (*modules_changed)(void); /* on the thread that called dlopen or dlclose, after it; no loader lock is held */
+	void (*thread_start)(void);    /* on the new thread, before its function */
+	void (*thread_exit)(void);     /* there, after its function or pthread_exit; TSD destructors follow */
+	void (*modules_changed)(void); /* on the thread that called dlopen or dlclose, after it, without loader lock */
 };
 
 struct mew_hooks_api {
@@ -46,7 +49,8 @@ struct mew_hooks_api {
 	 * A forked child runs disarmed. reallocarray arrives as do_realloc, cfree and the sized frees as do_free.
 	 *
 	 * Returns  0; -1 when armed already, or when the child's disarming cannot be registered
-	 * Context  any thread, not signal, not malloc; calls already under way on other threads finish where they were sent
+	 * Context  any thread, not signal, not malloc; calls already under way on other threads finish where they were
+	 *          sent
 	 */
 	int (*arm)(const struct mew_malloc_family *family);
 	void (*disarm)(void);

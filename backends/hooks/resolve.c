@@ -1,7 +1,7 @@
 /*
  * resolve.c - find the allocator behind the hooks on the first call, whoever makes it and however early.
- * Below all layers; runs inside malloc, possibly before any constructor. While dlsym() is at work its own allocations come
- * from a small static buffer. hotpath.h is absent: the members named here are its poisoned functions.
+ * Below all layers; runs inside malloc, possibly before any constructor. While dlsym() is at work its own allocations
+ * come from a small static buffer. hotpath.h is absent: the members named here are its poisoned functions.
  */
 #include "config.h"
 
@@ -40,7 +40,7 @@ void *mew_hooks_boot_alloc(size_t size, size_t alignment)
 		/* the size is stored in front, for realloc and usable size */
 		begin = (old + sizeof(size_t) + alignment - 1) & ~(alignment - 1);
 		if (size > BOOT_BYTES || begin > BOOT_BYTES - size)
-			mew_hooks_die("libmew_hooks: the memory for start-up is used up; report this with the program's name\n");
+			mew_hooks_die("libmew_hooks: the memory for start-up is used up; please report this program\n");
 		end = begin + size;
 	} while (!__atomic_compare_exchange_n(&boot_used, &old, end, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	*(size_t *)(void *)(boot_memory + begin - sizeof(size_t)) = size;
@@ -72,8 +72,11 @@ static size_t page_bytes(void)
 static void *memalign_by_posix(size_t alignment, size_t size)
 {
 	void *block = NULL;
-	int error = mew_hooks_next.do_posix_memalign(&block, alignment < sizeof(void *) ? sizeof(void *) : alignment, size);
+	int error;
 
+	if (alignment < sizeof(void *))
+		alignment = sizeof(void *);
+	error = mew_hooks_next.do_posix_memalign(&block, alignment, size);
 	if (error != 0) {
 		errno = error;
 		return NULL;
@@ -142,7 +145,7 @@ static size_t checked_usable_size(void *block)
 	return mew_hooks_boot_owns(block) ? boot_size(block) : provider.do_usable_size(block);
 }
 
-/* --- looking up ---------------------------------------------------------------------------------------------------- */
+/* --- looking up --------------------------------------------------------------------------------------------------- */
 
 struct mew_malloc_family mew_hooks_next;
 
@@ -154,8 +157,9 @@ static uintptr_t module_base(uintptr_t address)
 }
 
 /*
- * The next function of that name in the search order. Where libc was put ahead of the hooks, to time at its native speed,
- * nothing follows and the first one of all is it; our own calls must still work then, although nobody else's come here.
+ * The next function of that name in the search order. Where libc was put ahead of the hooks, to time at its native
+ * speed, nothing follows and the first one of all is it; our own calls must still work then, although nobody else's
+ * come here.
  */
 uintptr_t mew_hooks_find(const char *name)
 {
@@ -175,9 +179,10 @@ static uintptr_t find_beside(const char *name, uintptr_t base)
 }
 
 /*
- * An aligned allocation ends in free(), so it must come from the file that free comes from: Debian's jemalloc 5.3.0 has no
- * pvalloc, and the one behind it is libc's, whose blocks jemalloc's free cannot take. What is missing is built from what
- * is there. A library that wraps malloc and free without any aligned function leaves those to the next file, as without us.
+ * An aligned allocation ends in free(), so it must come from the file that free comes from: Debian's jemalloc 5.3.0 has
+ * no pvalloc, and the one behind it is libc's, whose blocks jemalloc's free cannot take. What is missing is built from
+ * what is there. A library that wraps malloc and free without any aligned function leaves those to the next file, as
+ * without us.
  */
 static void fill_gaps(uintptr_t base)
 {
@@ -202,8 +207,8 @@ static uintptr_t need(const char *name)
 	uintptr_t found = mew_hooks_find(name);
 
 	if (found == 0)
-		mew_hooks_die("libmew_hooks: no complete allocator follows in the search order; the hooks need a dynamically "
-			      "linked C library\n");
+		mew_hooks_die("libmew_hooks: no complete allocator follows in the search order; the hooks need a "
+			      "dynamically linked C library\n");
 	return found;
 }
 
@@ -256,7 +261,7 @@ bool mew_hooks_resolve(void)
 	return true;
 }
 
-/* --- the first functions `now` points to ---------------------------------------------------------------------------- */
+/* --- the first functions `now` points to -------------------------------------------------------------------------- */
 
 static void *boot_malloc(size_t size)
 {

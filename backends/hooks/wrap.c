@@ -1,7 +1,7 @@
 /*
  * wrap.c - pthread_create, dlopen, dlclose: passed on unchanged, with a word to the listener of the running capture.
- * Below all layers; any thread, not malloc. Without a listener a call is passed on by a jump. There is no wrapper of fork:
- * arm() registers a pthread_atfork handler, which also covers daemon() and forkpty(), whose fork no wrapper sees.
+ * Below all layers; any thread, not malloc. Without a listener a call is passed on by a jump. There is no wrapper of
+ * fork: arm() registers a pthread_atfork handler, which also covers daemon() and forkpty(), whose fork no wrapper sees.
  */
 #include "config.h"
 
@@ -68,13 +68,13 @@ static uintptr_t next_of(uintptr_t *slot, const char *name)
 	if (found == 0) {
 		found = mew_hooks_find(name);
 		if (found == 0)
-			mew_hooks_die("libmew_hooks: the C library has no pthread_create, dlopen or dlclose to pass calls on to\n");
+			mew_hooks_die("libmew_hooks: the C library has no pthread_create, dlopen or dlclose\n");
 		__atomic_store_n(slot, found, __ATOMIC_RELAXED);
 	}
 	return found;
 }
 
-/* --- threads -------------------------------------------------------------------------------------------------------- */
+/* --- threads ------------------------------------------------------------------------------------------------------ */
 
 /* What a new thread needs to begin. Not from the heap: that would be an allocation the program never made. */
 struct start {
@@ -110,8 +110,8 @@ static void leave_thread(void *unused)
 }
 
 /*
- * In a section of its own, with a label behind it, so that its range is known: it is the root of the stacks of a thread.
- * (__start_ and __stop_ symbols would do, but GNU ld exports them however hidden they are.)
+ * In a section of its own, with a label behind it, so that its range is known: it is the root of the stacks of a
+ * thread. (__start_ and __stop_ symbols would do, but GNU ld exports them however hidden they are.)
  */
 __asm__(".pushsection mew_thread_main, 1, \"ax\", @progbits\n"
 	".globl mew_hooks_thread_end\n"
@@ -134,7 +134,8 @@ __attribute__((noinline, section("mew_thread_main"))) void *mew_hooks_thread_mai
 
 typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-MEW_HOOKS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *), void *argument)
+MEW_HOOKS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
+				    void *argument)
 {
 	static uintptr_t next;
 	create_fn *create = (create_fn *)next_of(&next, "pthread_create");
@@ -154,7 +155,7 @@ MEW_HOOKS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *att
 	return error;
 }
 
-/* --- modules -------------------------------------------------------------------------------------------------------- */
+/* --- modules ------------------------------------------------------------------------------------------------------ */
 
 static bool has_search_path(const struct link_map *map)
 {
@@ -165,8 +166,8 @@ static bool has_search_path(const struct link_map *map)
 }
 
 /*
- * glibc's dlopen looks at its return address: the caller's RUNPATH (and the RPATH of it) is searched for names without a
- * slash, and $ORIGIN is the caller's folder. From here it would see this library instead, which has neither.
+ * glibc's dlopen looks at its return address: the caller's RUNPATH (and the RPATH of it) is searched for names without
+ * a slash, and $ORIGIN is the caller's folder. From here it would see this library instead, which has neither.
  */
 __attribute__((noinline)) static bool depends_on_caller(const char *path, const void *caller)
 {

@@ -289,7 +289,7 @@ function drawDetails() {
 				: make(
 						'p.soft',
 						shown.view === 'callers'
-							? 'Each function with its own cost; behind it those that called it.'
+							? 'Each function by its own cost, then its callers.'
 							: 'Width is the share of the weight chosen above.'
 					)
 		].filter(Boolean)
@@ -302,8 +302,9 @@ async function drawPlot() {
 		row = report.row();
 	box.replaceChildren();
 	if (!row || !row.ok) return;
-	const spans = await loadSpans(shown.at);
-	if (shown.kind !== 'time') return;
+	const { at } = shown,
+		spans = await loadSpans(at);
+	if (shown.at !== at || shown.kind !== 'time') return;
 	const values = spans.flatMap((span) => span.values);
 	if (values.length > 1) box.append(scatter(values, spans, row));
 	box.append(allFigures('time', row));
@@ -327,7 +328,8 @@ function scatter(values, spans, row) {
 		make(
 			'figcaption.soft',
 			whole(values.length) +
-				' samples in the order they were taken, each the mean time of an iteration; line and band: the median and its 95 % interval' +
+				' samples in the order taken, each the mean of its batch; line and band: ' +
+				'the median and its 95 % interval' +
 				(spans.length > 1 ? '; vertical lines part the runs' : '') +
 				'.'
 		)

@@ -206,8 +206,8 @@ function drawFrame(node, y, v) {
 	pen.globalAlpha = 1;
 }
 
-// Frames too narrow for a pixel of their own, up to the next pixel; a hit anywhere in the run shows. Neighbouring pixels of
-// one colour become one rectangle, which `run` holds until it ends.
+// Frames too narrow for a pixel of their own, up to the next pixel; a hit anywhere in the run shows. Neighbouring
+// pixels of one colour become one rectangle, which `run` holds until it ends.
 function drawRun(q, end, y, v, run) {
 	const pixel = Math.floor((graph.lay.x[graph.lay.order[q]] - v.v0) * v.k);
 	const next = firstAt(q + 1, end, v.v0 + (pixel + 1) / v.k);
@@ -330,6 +330,11 @@ function pick(px, py) {
 	if (q >= graph.lay.start[level + 1]) return -1;
 	const node = graph.lay.order[q];
 	return graph.lay.x[node] <= at && graph.lay.x[node] < v.v1 ? node : -1;
+}
+
+function dropGraph() {
+	Object.assign(graph, { tree: null, lay: null, zoom: 0, focus: 0, hover: -1 });
+	ui.tip.hidden = true;
 }
 
 // Scroll so that a row is in sight.

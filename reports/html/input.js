@@ -47,8 +47,9 @@ function showKeys() {
 		make('dl', ...HINTS.map(([key, what]) => pair(key, what))),
 		make(
 			'p.soft',
-			'A search in small letters ignores case; /expression/i is a regular expression. The share counts outermost hits only. ' +
-				'Italic frames were inlined by the compiler, grey ones have no name. Bottom-up starts at the functions that cost and shows their callers.'
+			'A search in small letters ignores case; /expression/i is a regular expression. The share ' +
+				'counts outermost hits only. Italic frames were inlined by the compiler, grey ones ' +
+				'have no name. Bottom-up starts at the functions that cost and shows their callers.'
 		),
 		make('button', { onclick: () => ui.keys.close() }, 'Close')
 	);

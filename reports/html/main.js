@@ -40,7 +40,7 @@ window.mew = {
 async function start() {
 	if (typeof DecompressionStream === 'undefined') {
 		throw new Error(
-			'This browser cannot unpack the data: it needs Chrome 80, Firefox 113, Safari 16.4 or a later one.'
+			'This browser cannot unpack the data: it needs Chrome 80, Firefox 113, Safari 16.4 or later.'
 		);
 	}
 	await readHeader();

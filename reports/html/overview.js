@@ -267,6 +267,7 @@ function drawMachine() {
 
 function showOverview() {
 	shown.at = -1;
+	dropGraph();
 	document.body.className = 'home';
 	const failed = report.cases.filter((c) => KINDS.some((kind) => c.rows[kind] && !c.rows[kind].ok)).length;
 	const programs = [...report.programs];

@@ -192,11 +192,11 @@ function arrange() {
 }
 
 async function refresh() {
+	const { at, kind } = shown;
+	if (at < 0) return;
 	const c = report.current(),
-		row = c.rows[shown.kind],
-		at = shown.at,
-		kind = shown.kind;
-	const source = await loadTree(at, kind);
+		row = c.rows[kind],
+		source = await loadTree(at, kind);
 	if (at !== shown.at || kind !== shown.kind) return;
 	graph.source = source;
 	drawTools(c);
@@ -212,8 +212,8 @@ async function refresh() {
 	ui.plot.hidden = !!empty || kind !== 'time';
 	ui.path.hidden = !isGraph;
 	ui.graph.setAttribute('aria-label', KIND_TITLES[kind] + ' of ' + titleOf(c));
-	if (!source || empty) Object.assign(graph, { tree: null, lay: null, zoom: 0, focus: 0 });
-	if (kind === 'time') await drawPlot();
+	if (!source || empty) dropGraph();
+	if (kind === 'time') drawPlot();
 	else if (isGraph) arrange();
 	else if (!empty) fillTable(source);
 	if (isGraph) showGraph();
@@ -278,13 +278,14 @@ async function openCase(at, parts, quiet) {
 			)
 		: 0;
 	const view = VIEWS.some((v) => v[0] === parts.view) ? parts.view : 'graph';
-	Object.assign(graph, { tree: null, lay: null, zoom: 0, focus: 0, flame: parts.flame === '1' });
+	dropGraph();
+	graph.flame = parts.flame === '1';
 	Object.assign(shown, {
 		at,
 		kind,
 		metric,
 		view,
-		wanted: parts.zoom ? parts.zoom.split('/').map(decodeURIComponent) : null
+		wanted: parts.zoom ? parts.zoom.split('/').map(decode) : null
 	});
 	document.body.className = 'one';
 	ui.overview.hidden = ui.loading.hidden = true;
@@ -293,6 +294,7 @@ async function openCase(at, parts, quiet) {
 	drawCards(c);
 	ui.query.value = parts.search || '';
 	await refresh();
+	if (shown.at !== at) return;
 	search(ui.query.value);
 	if (!quiet) {
 		remember(true);

@@ -97,9 +97,12 @@ async function loadSpans(at) {
 	return report.spans[at];
 }
 
-// One step of a zoom path: by name, so that a link survives another run.
+// One step of a zoom path: by name, so that a link survives another run; with the line where lines part frames.
 function stepName(tree, node) {
-	return report.functions.name[tree.key[node] >> 1] + (tree.line[node] ? '@' + tree.line[node] : '');
+	return (
+		report.functions.name[tree.key[node] >> 1] +
+		(shown.kind === 'memory' && tree.line[node] ? '@' + tree.line[node] : '')
+	);
 }
 
 function pathOf(tree, node) {
@@ -140,15 +143,20 @@ function address() {
 	);
 }
 
+// An address may be cut in the middle of an escape: its other parts still count.
+function decode(text) {
+	try {
+		return decodeURIComponent(text);
+	} catch (e) {
+		return '';
+	}
+}
+
 function readAddress() {
 	const parts = {};
 	for (const piece of location.hash.slice(1).split('&')) {
 		const at = piece.indexOf('=');
-		try {
-			if (at > 0) parts[piece.slice(0, at)] = decodeURIComponent(piece.slice(at + 1));
-		} catch (e) {
-			// An address cut in the middle of an escape: the other parts still count.
-		}
+		if (at > 0) parts[piece.slice(0, at)] = decode(piece.slice(at + 1));
 	}
 	return parts;
 }
