@@ -1,6 +1,6 @@
 /*
  * html_functions.c - the table of functions that the report's flame graphs speak of.
- * Layer L5. Reads a sealed model; places without a name get one from their module and offset, with the reason.
+ * Layer L5. Reads a sealed model; places without a name get one from their module, with the reason.
  */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_BYTES 64 /* of a made-up name; a longer file name loses its end, never the offset */
+#define NAME_BYTES 64 /* of a made-up name; a longer file name loses its end */
 
 struct entry { /* a function while the table is sorted */
 	struct mew_html_function function;
@@ -20,6 +20,9 @@ struct entry { /* a function while the table is sorted */
 struct table {
 	struct entry *all;
 	size_t n;
+	uint32_t *unnamed; /* the first location of each module and reason */
+	size_t nunnamed;
+	uint32_t *like; /* by location: which of `unnamed` it goes with */
 };
 
 static void add(struct table *t, struct mew_html_function function, uint32_t *place)
@@ -28,24 +31,50 @@ static void add(struct table *t, struct mew_html_function function, uint32_t *pl
 	*place = 0; /* seen */
 }
 
-static void name_place(char *out, const struct mew_model *m, const struct mew_location *l)
+static const char *why_unnamed(const struct mew_location *l)
 {
-	unsigned long long offset = l->offset;
+	return l->why != NULL ? l->why : "the symbols were not looked up";
+}
+
+static void name_unknown(char *out, const struct mew_model *m, const struct mew_location *l)
+{
 	const char *path, *slash;
 
 	if (l->module >= m->nmodules) {
-		(void)snprintf(out, PLACE_BYTES, "0x%llx", offset);
+		(void)snprintf(out, NAME_BYTES, "unknown");
 		return;
 	}
 	path = m->modules[l->module].path;
 	slash = strrchr(path, '/');
-	(void)snprintf(out, PLACE_BYTES, "%.40s+0x%llx", slash == NULL ? path : slash + 1, offset);
+	(void)snprintf(out, NAME_BYTES, "unknown (%.50s)", slash == NULL ? path : slash + 1);
+}
+
+/* Places without a name are one function for each module and reason, as in the figure of the top function. */
+static void add_unnamed(struct table *t, struct mew_html_functions *f, const struct mew_model *m, uint32_t number)
+{
+	const struct mew_location *l = &m->locations[number];
+	char *name = f->names + (size_t)number * NAME_BYTES;
+
+	for (size_t i = 0; i < t->nunnamed; i++) {
+		const struct mew_location *other = &m->locations[t->unnamed[i]];
+
+		if (other->module == l->module && strcmp(why_unnamed(other), why_unnamed(l)) == 0) {
+			t->like[number] = t->unnamed[i];
+			return;
+		}
+	}
+	t->unnamed[t->nunnamed++] = number;
+	t->like[number] = number;
+	name_unknown(name, m, l);
+	add(t,
+	    (struct mew_html_function){ name, "", 0, l->module < m->nmodules ? l->module : MEW_NO_MODULE,
+					why_unnamed(l) },
+	    &f->of_location[number]);
 }
 
 static void add_location(struct table *t, struct mew_html_functions *f, const struct mew_model *m, uint32_t number)
 {
 	const struct mew_location *l = &m->locations[number];
-	char *name = f->names + (size_t)number * PLACE_BYTES;
 
 	for (uint32_t i = 0; i < l->nlines; i++) {
 		uint32_t k = m->lines[l->first_line + i].function;
@@ -57,13 +86,8 @@ static void add_location(struct table *t, struct mew_html_functions *f, const st
 							fn->line, fn->module, NULL },
 			    &f->of_function[k]);
 	}
-	if (l->nlines > 0 || f->of_location[number] != UINT32_MAX)
-		return;
-	name_place(name, m, l);
-	add(t,
-	    (struct mew_html_function){ name, "", 0, l->module < m->nmodules ? l->module : MEW_NO_MODULE,
-					l->why != NULL ? l->why : "the symbols were not looked up" },
-	    &f->of_location[number]);
+	if (l->nlines == 0 && t->like[number] == UINT32_MAX)
+		add_unnamed(t, f, m, number);
 }
 
 static void add_stack(struct table *t, struct mew_html_functions *f, const struct mew_model *m, uint32_t stack)
@@ -112,29 +136,47 @@ static int number_them(struct mew_html_functions *f, struct table *t)
 	return 0;
 }
 
+static void add_all(struct table *t, struct mew_html_functions *f, const struct mew_model *m)
+{
+	for (size_t i = 0; i < m->ncases; i++) {
+		const struct mew_case *c = &m->cases[i];
+
+		for (size_t k = 0; k < c->nsamples; k++)
+			add_stack(t, f, m, c->samples[k].stack);
+		for (size_t k = 0; k < c->nheap_stacks; k++)
+			add_stack(t, f, m, c->heap_stacks[k].stack);
+	}
+}
+
+static uint32_t *numbers(size_t n)
+{
+	uint32_t *all = malloc((n + 1) * sizeof *all);
+
+	return all == NULL ? NULL : memset(all, 0xff, (n + 1) * sizeof *all);
+}
+
 int mew_html_functions_init(struct mew_html_functions *f, const struct mew_model *m)
 {
-	struct table t = { .all = calloc(m->nfunctions + m->nlocations + 1, sizeof *t.all) };
+	struct table t = { .all = calloc(m->nfunctions + m->nlocations + 1, sizeof *t.all),
+			   .unnamed = numbers(m->nlocations),
+			   .like = numbers(m->nlocations) };
 	int failed = -1;
 
-	*f = (struct mew_html_functions){ .missing = UINT32_MAX };
-	f->of_function = malloc((m->nfunctions + 1) * sizeof *f->of_function);
-	f->of_location = malloc((m->nlocations + 1) * sizeof *f->of_location);
-	f->names = malloc(m->nlocations * PLACE_BYTES + 1);
-	if (t.all != NULL && f->of_function != NULL && f->of_location != NULL && f->names != NULL) {
-		memset(f->of_function, 0xff, m->nfunctions * sizeof *f->of_function);
-		memset(f->of_location, 0xff, m->nlocations * sizeof *f->of_location);
-		for (size_t i = 0; i < m->ncases; i++) {
-			const struct mew_case *c = &m->cases[i];
-
-			for (size_t k = 0; k < c->nsamples; k++)
-				add_stack(&t, f, m, c->samples[k].stack);
-			for (size_t k = 0; k < c->nheap_stacks; k++)
-				add_stack(&t, f, m, c->heap_stacks[k].stack);
-		}
+	*f = (struct mew_html_functions){ .missing = UINT32_MAX,
+					  .of_function = numbers(m->nfunctions),
+					  .of_location = numbers(m->nlocations),
+					  .names = malloc(m->nlocations * NAME_BYTES + 1) };
+	if (t.all != NULL && t.unnamed != NULL && t.like != NULL && f->of_function != NULL &&
+	    f->of_location != NULL && f->names != NULL) {
+		add_all(&t, f, m);
 		failed = number_them(f, &t);
+		for (size_t i = 0; i < m->nlocations; i++)
+			if (t.like[i] != UINT32_MAX)
+				f->of_location[i] = f->of_location[t.like[i]];
 	}
 	free(t.all);
+	free(t.unnamed);
+	free(t.like);
 	return failed;
 }
 

@@ -46,7 +46,7 @@ enum {
 };
 enum { OP_DEREF = 0x06, OP_PLUS_UCONST = 0x23, OP_LIT0 = 0x30, OP_BREG0 = 0x70, OP_BREG31 = 0x8f };
 
-/* --- reading -------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 struct mew_reader mew_reader_of(const struct mew_span *span, size_t offset)
 {
@@ -148,7 +148,7 @@ uintptr_t mew_read_pointer(struct mew_reader *r, uint8_t encoding, uintptr_t dat
 	return r->bad ? 0 : (uintptr_t)value;
 }
 
-/* --- rows ----------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static bool fits(int64_t value, unsigned bits)
 {
@@ -321,7 +321,7 @@ static struct mew_reader read_block(struct mew_reader *r)
 	return block;
 }
 
-/* --- instructions --------------------------------------------------------------------------------------------------- */
+/* --- instructions ------------------------------------------------------------------------------------------------- */
 
 static void emit(struct mew_cfi *c, uint64_t rule)
 {

@@ -7,9 +7,9 @@
  *	bits 0-3    enum mew_rule_kind: where the canonical frame address (CFA) comes from
  *	bits 4-5    enum mew_rule_save: where the caller's rbp is
  *	bits 6-7    the same for rbx
- *	bits 8-31   signed; CFA offset in bytes; for the two loads bits 8-23 are the offset of the load and 24-31 what is
- *	            added to the value loaded; for a leaf's register bits 8-23 are the offset and 24-31 its DWARF number;
- *	            for the PLT the first byte of a 16-byte entry where one more word is pushed
+ *	bits 8-31   signed; CFA offset in bytes; for the two loads bits 8-23 are the offset of the load and 24-31
+ *	            what is added to the value loaded; for a leaf's register bits 8-23 are the offset and 24-31 its
+ *	            DWARF number; for the PLT the first byte of a 16-byte entry where one more word is pushed
  *	bits 32-47  signed; slot of rbp in words, from the CFA or from rbp
  *	bits 48-63  the same for rbx
  *

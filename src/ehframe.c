@@ -53,7 +53,7 @@ struct builder {
 	bool no_memory;
 };
 
-/* --- entries of .eh_frame ------------------------------------------------------------------------------------------- */
+/* --- entries of .eh_frame ----------------------------------------------------------------------------------------- */
 
 /*
  * An entry is a 32-bit length, a 32-bit id and that much content. The id is 0 for a CIE, and for an FDE the distance
@@ -161,7 +161,7 @@ static const struct cie *read_fde(struct builder *b, size_t at, struct fde *out)
 	return cie;
 }
 
-/* --- listing functions ---------------------------------------------------------------------------------------------- */
+/* --- listing functions -------------------------------------------------------------------------------------------- */
 
 static bool reserve_functions(struct builder *b, size_t n)
 {
@@ -303,7 +303,7 @@ static void sort_functions(struct function *f, size_t n)
 	}
 }
 
-/* --- rows and rules ------------------------------------------------------------------------------------------------- */
+/* --- rows and rules ----------------------------------------------------------------------------------------------- */
 
 static uint16_t intern_rule(struct builder *b, uint64_t rule)
 {
@@ -395,7 +395,7 @@ static void compile_function(struct builder *b, size_t i)
 	add_row(b, fde.hi, MEW_RULE_NONE);
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------------ */
+/* --- the table ---------------------------------------------------------------------------------------------------- */
 
 static bool begin(struct builder *b)
 {

@@ -45,7 +45,7 @@ static struct mew_span span_at(const struct mew_image *image, uintptr_t address)
 }
 
 /* The same, cut to a length that a header declares. */
-static struct mew_span span_of(const struct mew_image *image, ElfW(Addr) vaddr, size_t bytes)
+static struct mew_span span_of(const struct mew_image *image, uintptr_t vaddr, size_t bytes)
 {
 	struct mew_span span = span_at(image, image->bias + vaddr);
 

@@ -47,7 +47,7 @@ struct visit {
 	bool first, unchanged, no_memory;
 };
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static const char *keep_text(const char *text)
 {
@@ -150,7 +150,7 @@ static const char *module_path(const char *name, uintptr_t code, char buffer[LIN
 	return path != NULL ? path : name;
 }
 
-/* --- known files ---------------------------------------------------------------------------------------------------- */
+/* --- known files -------------------------------------------------------------------------------------------------- */
 
 /* FNV-1a over the functions' addresses and sizes, as the search table has them. */
 static uint64_t fingerprint(const struct mew_ehframe *frames)
@@ -240,7 +240,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
 	return v->unchanged || v->no_memory;
 }
 
-/* --- snapshots ------------------------------------------------------------------------------------------------------ */
+/* --- snapshots ---------------------------------------------------------------------------------------------------- */
 
 static bool overlaps(const struct mew_module_map *map, size_t n, const struct mew_module_map *m)
 {
@@ -262,8 +262,8 @@ static void insert(struct mew_module_map *map, size_t n, const struct mew_module
 static int publish(const struct visit *v, const struct mew_modules *old)
 {
 	struct mew_modules *now = mew_arena_alloc(&registry.arena, sizeof *now);
-	struct mew_module_map *map = mew_arena_alloc(&registry.arena, (v->live + (old != NULL ? old->n : 0)) * sizeof *map);
-	size_t n = 0;
+	size_t most = v->live + (old != NULL ? old->n : 0), n = 0;
+	struct mew_module_map *map = mew_arena_alloc(&registry.arena, most * sizeof *map);
 
 	if (now == NULL || map == NULL)
 		return -1;

@@ -1,6 +1,7 @@
 /*
  * modules.h - the process's loaded files at one moment: an immutable snapshot behind one atomic pointer.
- * Layer L1. Readers: any thread, signal, malloc, without locks. Renewal: outside windows, or from dlopen/dlclose wrappers.
+ * Layer L1. Readers: any thread, signal, malloc, without locks. Renewal: outside windows, or from wrappers of dlopen
+ * and dlclose.
  */
 #ifndef MEW_MODULES_H
 #define MEW_MODULES_H
@@ -26,7 +27,8 @@ struct mew_modules {
 
 /*
  * Take a new snapshot if modules came or went since the last one, and publish it.
- * Old snapshots and tables stay valid for the life of the process (a signal handler may still read them); they are small.
+ * Old snapshots and tables stay valid for the life of the process (a signal handler may still read them); they are
+ * small.
  *
  * Returns  0; -1 when memory ran out (the old snapshot stays)
  * Context  any thread, serialised inside; not signal, not malloc; maps memory, never calls malloc

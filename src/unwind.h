@@ -1,6 +1,7 @@
 /*
  * unwind.h - walk the calling thread's stack by the compiled tables of the module snapshot.
- * Layer L1. Any thread, signal, malloc: no locks, no heap, no system calls, bounded loops, every load checked against the stack.
+ * Layer L1. Any thread, signal, malloc: no locks, no heap, no system calls, bounded loops, every load checked against
+ * the stack.
  */
 #ifndef MEW_UNWIND_H
 #define MEW_UNWIND_H
@@ -34,7 +35,7 @@ struct mew_unwind_thread {
 	struct mew_unwind_cache_entry cache[MEW_UNWIND_CACHE];
 };
 
-/* Learn the calling thread's stack bounds. Returns 0 or -1. Context: the thread itself, outside windows; may allocate. */
+/* Learn the calling thread's stack bounds. Returns 0 or -1. Context: the thread itself, outside windows; allocates. */
 int mew_unwind_thread_init(struct mew_unwind_thread *t);
 
 /*

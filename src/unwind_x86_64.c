@@ -30,7 +30,7 @@ struct frame {
 	bool leaf; /* ip is exact, not a return address */
 };
 
-/* --- rules ---------------------------------------------------------------------------------------------------------- */
+/* --- rules -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t find_rule(const struct mew_modules *modules, uintptr_t pc)
 {
@@ -90,7 +90,7 @@ static void forget_old(struct mew_unwind_thread *t, uint64_t generation)
 	t->generation = generation;
 }
 
-/* --- steps ---------------------------------------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------------------------------- */
 
 READS_STACKS static inline bool load(const struct frame *f, uintptr_t at, uintptr_t *value)
 {
@@ -214,7 +214,7 @@ READS_STACKS static int step_out_of_signal(struct frame *f, const struct mew_unw
 	return set_bounds(f, t) ? STEPPED : MEW_STOP_BAD_STACK;
 }
 
-/* A return address found without a rule counts when it points into a known file, which no leftover value does by chance. */
+/* A return address found without a rule counts when it points into a known file: no leftover value does by chance. */
 static bool is_code(const struct mew_modules *modules, uintptr_t ip)
 {
 	const struct mew_module_map *map = mew_modules_find(modules, ip - 1);

@@ -7,7 +7,7 @@
 
 #include "ehframe.h"
 
-/* Rows ascend, every index is inside its array, each rule is one that exists, and a look-up finds what a search does. */
+/* Rows ascend, each index is inside its array, each rule is one that exists, and a look-up finds what a search does. */
 static inline bool fx_table_is_sound(const struct mew_unwind_table *t, uintptr_t lo, uintptr_t hi)
 {
 	uint32_t row = 0;

@@ -213,7 +213,8 @@ static void report(const char *name)
 
 	printf("# %s: %lu instructions, %.3f %% equal to libunwind, %.4f %% truncated, %lu different, "
 	       "%lu where the executed calls prove libunwind wrong, %lu not the executed calls\n",
-	       name, instructions, (double)equal / all, (double)truncated / all, different, libunwind_wrong, wrong_calls);
+	       name, instructions, (double)equal / all, (double)truncated / all, different, libunwind_wrong,
+	       wrong_calls);
 	for (size_t i = 0; !passed() && i < nsites; i++) {
 		const struct mew_module_map *map = mew_modules_find(mew_modules_current(), sites[i].pc);
 

@@ -233,6 +233,7 @@ static void what_cannot_be_told_is_not_guessed(void **unused)
 	PUT_FDE(cie, 0x20, 0x10, "\x44\x3c\x48\x0e\x10");  /* an instruction that does not exist */
 	PUT_FDE(cie, 0x30, 0x10, "\x44\x0b");              /* a state that was never remembered */
 	PUT_FDE(cie, 0x40, 0x10, "\x0e\xff\xff\xff\xff\7"); /* a frame of 2 GiB */
+	PUT_FDE(cie, 0x50, 0x10, "\x44\x0e");              /* ends in the middle of an instruction */
 	t = compile();
 	assert_int_equal(mew_rule_kind(rule_at(t, 0)), MEW_RULE_SP);
 	assert_int_equal(mew_rule_bp(rule_at(t, 0)), MEW_SAVE_LOST);
@@ -242,6 +243,8 @@ static void what_cannot_be_told_is_not_guessed(void **unused)
 	assert_int_equal(rule_at(t, 0x2f), MEW_RULE_UNSUPPORTED);
 	assert_int_equal(rule_at(t, 0x34), MEW_RULE_UNSUPPORTED);
 	assert_int_equal(rule_at(t, 0x40), MEW_RULE_UNSUPPORTED);
+	assert_rule(rule_at(t, 0x53), MEW_RULE_SP, 8, 0);
+	assert_int_equal(rule_at(t, 0x54), MEW_RULE_UNSUPPORTED);
 }
 
 static void functions_may_come_in_any_order_and_overlap(void **unused)
@@ -336,7 +339,7 @@ static void no_memory_is_an_error(void **unused)
 	mew_arena_fini(&tiny);
 }
 
-/* --- the files of this process -------------------------------------------------------------------------------------- */
+/* --- the files of this process ------------------------------------------------------------------------------------ */
 
 struct real {
 	size_t modules, fdes, rows, unsupported;
@@ -406,7 +409,7 @@ static void damaged_sections_make_a_sound_table_or_none(void **unused)
 	}
 	in.header = at_the_edge(in.header, 12 + 8 * 100);
 	in.frames = at_the_edge(in.frames, 12000);
-	memcpy((uint8_t *)(uintptr_t)in.header.bytes + 8, &(uint32_t){ 100 }, 4); /* of its functions, all that are left */
+	memcpy((uint8_t *)(uintptr_t)in.header.bytes + 8, &(uint32_t){ 100 }, 4); /* what is left of its functions */
 	for (int turn = 0; turn < 3000; turn++) {
 		uint8_t *bytes = (uint8_t *)(uintptr_t)(turn % 4 == 0 ? in.header.bytes : in.frames.bytes);
 		size_t n = turn % 4 == 0 ? in.header.size : in.frames.size;

@@ -370,7 +370,7 @@ static void trees_add_up(void **state)
 	mew_model_free(m);
 }
 
-/* main calls work (with `quick` inlined there) from two lines; a stripped library and a lost stack beside them. */
+/* main calls work (with `quick` inlined there) from two lines; a stripped library (two places) and a lost stack beside them. */
 static struct mew_model *small_model(void)
 {
 	struct mew_model *m = mew_model_new();
@@ -382,16 +382,17 @@ static struct mew_model *small_model(void)
 	uint32_t fquick = mew_model_function(m, "quick", "small.c", 20, own);
 	uint32_t main1 = mew_model_location(m, own, 1), main2 = mew_model_location(m, own, 2),
 		 work = mew_model_location(m, own, 3);
-	uint32_t bare = mew_model_location(m, blob, 0x1234);
+	uint32_t bare = mew_model_location(m, blob, 0x1234), bare2 = mew_model_location(m, blob, 0x2000);
 	const struct mew_line l1 = { fmain, 12 }, l2 = { fmain, 9 }, lw[] = { { fquick, 21 }, { fwork, 33 } };
 	const uint32_t s1[] = { work, main1 }, s2[] = { work, main2 }, s3[] = { bare, main1 };
+	const uint32_t s4[] = { bare2, main1 };
 	const uint32_t stacks[] = { mew_model_stack(m, s1, 2), mew_model_stack(m, s2, 2), mew_model_stack(m, s3, 2),
-				    MEW_NO_STACK };
+				    mew_model_stack(m, s4, 2), MEW_NO_STACK };
 
 	assert_int_equal(mew_model_set_lines(m, main1, &l1, 1), 0);
 	assert_int_equal(mew_model_set_lines(m, main2, &l2, 1), 0);
 	assert_int_equal(mew_model_set_lines(m, work, lw, 2), 0);
-	for (uint32_t i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < MEW_COUNTOF(stacks); i++) {
 		const struct mew_cpu_sample s = { stacks[i], 0, i, 100 + i };
 		const struct mew_heap_stack h = { stacks[i], 1, 2, 3, 4 };
 
@@ -422,9 +423,9 @@ static void samples_merge_by_function(void **state)
 
 	(void)state;
 	assert_int_equal(n, 5);
-	assert_frame(&f[0], 1, "[no stack]", false, 0, 103);
-	assert_frame(&f[1], 1, "main", false, 0, 0); /* called from two lines */
-	assert_frame(&f[2], 2, "blob.so+0x1234", false, 0, 102);
+	assert_frame(&f[0], 1, "[no stack]", false, 0, 104);
+	assert_frame(&f[1], 1, "main", false, 0, 0);                      /* called from two lines */
+	assert_frame(&f[2], 2, "unknown (blob.so)", false, 0, 102 + 103); /* two places */
 	assert_frame(&f[3], 2, "work", false, 33, 0);
 	assert_frame(&f[4], 3, "quick", true, 21, 201);
 	assert_int_equal(json_object_size(why), 2);

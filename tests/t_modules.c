@@ -191,6 +191,15 @@ static void nothing_new_means_the_same_snapshot(void **unused)
 	assert_ptr_equal(mew_modules_current(), before);
 }
 
+static void *open_library(const char *name)
+{
+	void *handle = dlopen(name, RTLD_NOW);
+
+	assert_non_null(handle);
+	assert_int_equal(mew_modules_renew(), 0);
+	return handle;
+}
+
 static void a_closed_library_keeps_its_name_until_it_returns(void **unused)
 {
 	const char *name = fresh_library();
@@ -205,9 +214,7 @@ static void a_closed_library_keeps_its_name_until_it_returns(void **unused)
 	}
 	assert_int_equal(mew_modules_renew(), 0);
 	first = mew_modules_current();
-	handle = dlopen(name, RTLD_NOW);
-	assert_non_null(handle);
-	assert_int_equal(mew_modules_renew(), 0);
+	handle = open_library(name);
 	open = mew_modules_current();
 	assert_true(open->generation > first->generation);
 	was = named(open, name);
@@ -224,9 +231,7 @@ static void a_closed_library_keeps_its_name_until_it_returns(void **unused)
 	assert_null(mew_modules_find(closed, was.lo)->table); /* its code is not there any more */
 	assert_false(mew_modules_find(open, was.lo)->gone);   /* an old snapshot does not change */
 
-	handle = dlopen(name, RTLD_NOW);
-	assert_non_null(handle);
-	assert_int_equal(mew_modules_renew(), 0);
+	handle = open_library(name);
 	again = mew_modules_current();
 	assert_int_not_equal(named(again, name).lo, 0);
 	if (mew_modules_find(again, was.lo) != NULL && mew_modules_find(again, was.lo)->bias == was.bias) {
@@ -261,9 +266,7 @@ static void a_library_opened_by_a_relative_name_has_an_absolute_path(void **unus
 		printf("no library that is not loaded yet\n");
 		skip();
 	}
-	handle = dlopen(name, RTLD_NOW);
-	assert_non_null(handle);
-	assert_int_equal(mew_modules_renew(), 0);
+	handle = open_library(name);
 	assert_non_null(mkdtemp(directory));
 	(void)snprintf(path, sizeof path, "%s/plugin.so", directory);
 	copy_file(named(mew_modules_current(), name).path, path);

@@ -110,6 +110,33 @@ static void says_how_much_it_maps(void **unused)
 	mew_stackset_free(s);
 }
 
+/* One frame more in the set's hash, as in stackset.c. */
+static uint64_t mix(uint64_t h, uintptr_t pc)
+{
+	h = (h ^ pc) * 0xff51afd7ed558ccdu;
+	return h ^ h >> 32;
+}
+
+/* Stacks made to have one hash; only a look at length and frames tells them apart. */
+static void stacks_of_one_hash_stay_apart(void **unused)
+{
+	const uint64_t seed = 0x9e3779b97f4a7c15u, other = mix(2 * seed, 5);
+	const uintptr_t a[] = { 1, mix(2 * seed, 1) ^ seed ^ 1 }; /* the hash of its first frame alone */
+	const uintptr_t b[] = { 5, other ^ seed ^ 1 };
+	struct mew_stackset *s = mew_stackset_new(10, 100);
+	size_t n;
+
+	(void)unused;
+	assert_non_null(s);
+	assert_int_equal(mew_stackset_intern(s, a, 2), 1);
+	assert_int_equal(mew_stackset_intern(s, b, 2), 2);
+	assert_int_equal(mew_stackset_intern(s, a, 1), 3);
+	assert_int_equal(mew_stackset_intern(s, b, 2), 2);
+	assert_int_equal(*mew_stackset_frames(s, 3, &n), 1);
+	assert_int_equal(n, 1);
+	mew_stackset_free(s);
+}
+
 enum { THREADS = 4, STACKS = 3000, DEPTH = 12 };
 
 static struct mew_stackset *shared;
@@ -175,6 +202,7 @@ int main(void)
 		cmocka_unit_test(beyond_the_limit_of_frames_too),
 		cmocka_unit_test(refuses_sizes_that_ids_cannot_name),
 		cmocka_unit_test(says_how_much_it_maps),
+		cmocka_unit_test(stacks_of_one_hash_stay_apart),
 		cmocka_unit_test(threads_agree_on_every_id),
 	};
 

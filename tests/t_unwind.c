@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 
 #ifdef __x86_64__
 
+#include "ehframe.h"
 #include "fx_walk.h"
 
 static void before_a_snapshot_there_is_the_leaf(void **unused)
@@ -172,12 +174,18 @@ static void walks_through_the_c_library(void **unused)
 	assert_string_equal(letters, "deinnruw");
 }
 
-/* --- code without rules --------------------------------------------------------------------------------------------- */
+/* --- code without rules ------------------------------------------------------------------------------------------- */
 
-/* Both call their argument; the first keeps a frame pointer, the second spoils it. Neither has unwind information. */
+/*
+ * Each calls its argument and has no unwind information: the first keeps a frame pointer, the second spoils it, the
+ * third points it at a place on the stack where no return address is.
+ */
 __asm__(".text\n"
 	"with_frame_pointer:\n\tpush %rbp\n\tmov %rsp, %rbp\n\tcall *%rdi\n\tpop %rbp\n\tret\n"
-	"without_frame_pointer:\n\tpush %rbp\n\tmov $8, %ebp\n\tcall *%rdi\n\tpop %rbp\n\tret\n");
+	"without_frame_pointer:\n\tpush %rbp\n\tmov $8, %ebp\n\tcall *%rdi\n\tpop %rbp\n\tret\n"
+	"with_misleading_frame_pointer:\n\tpush %rbp\n\tpush $12345\n\tpush $0\n\tmov %rsp, %rbp\n\t"
+	"call *%rdi\n\tadd $16, %rsp\n\tpop %rbp\n\tret\n");
+extern void with_misleading_frame_pointer(void (*call)(void));
 extern void with_frame_pointer(void (*call)(void));
 extern void without_frame_pointer(void (*call)(void));
 
@@ -204,9 +212,15 @@ static void a_spoilt_frame_pointer_is_not_followed(void **unused)
 	assert_int_equal(npcs, 2);
 	assert_int_equal(pcs[1], expected[0]);
 	assert_int_equal(stop, MEW_STOP_NO_RULE);
+
+	prepare();
+	with_misleading_frame_pointer(walk_here);
+	assert_int_equal(npcs, 2);
+	assert_int_equal(pcs[1], expected[0]);
+	assert_int_equal(stop, MEW_STOP_NO_RULE);
 }
 
-/* --- bad stacks ----------------------------------------------------------------------------------------------------- */
+/* --- bad stacks --------------------------------------------------------------------------------------------------- */
 
 static void never_reads_outside_the_stack(void **unused)
 {
@@ -227,6 +241,43 @@ static void never_reads_outside_the_stack(void **unused)
 	assert_int_equal(mew_unwind_walk(&walker, &regs, 0, 0, pcs, MOST, &stop), 1);
 	assert_int_equal(stop, MEW_STOP_BAD_STACK);
 	regs.sp = UINTPTR_MAX - 7;
+	assert_int_equal(mew_unwind_walk(&walker, &regs, 0, 0, pcs, MOST, &stop), 1);
+	assert_int_equal(stop, MEW_STOP_BAD_STACK);
+	mew_unwind_here(&regs);
+	walker.stack_lo = regs.sp + 64; /* just below: the words above it are in bounds, those at it are not */
+	assert_int_equal(mew_unwind_walk(&walker, &regs, 0, 0, pcs, MOST, &stop), 1);
+	assert_int_equal(stop, MEW_STOP_BAD_STACK);
+}
+
+/* An address of the C library where the frame is found through rbp. */
+static uintptr_t code_with_frame_pointer(void)
+{
+	const struct mew_module_map *map = mew_modules_find(mew_modules_current(), (uintptr_t)qsort);
+
+	assert_non_null(map);
+	assert_non_null(map->table);
+	for (uintptr_t pc = map->lo; pc < map->hi; pc++) {
+		uint64_t rule = mew_unwind_table_rule(map->table, pc);
+
+		if (mew_rule_kind(rule) == MEW_RULE_BP && mew_rule_cfa_offset(rule) == 16)
+			return pc;
+	}
+	return 0;
+}
+
+static void a_frame_must_lie_above_the_one_before(void **unused)
+{
+	struct mew_unwind_regs regs;
+
+	(void)unused;
+	prepare();
+	mew_unwind_here(&regs);
+	regs.ip = code_with_frame_pointer();
+	if (regs.ip == 0) {
+		printf("the C library has no function with a frame pointer\n");
+		skip();
+	}
+	regs.bp = regs.sp - 16;
 	assert_int_equal(mew_unwind_walk(&walker, &regs, 0, 0, pcs, MOST, &stop), 1);
 	assert_int_equal(stop, MEW_STOP_BAD_STACK);
 }
@@ -297,6 +348,7 @@ int main(void)
 		cmocka_unit_test(frame_pointers_serve_where_there_is_no_rule),
 		cmocka_unit_test(a_spoilt_frame_pointer_is_not_followed),
 		cmocka_unit_test(never_reads_outside_the_stack),
+		cmocka_unit_test(a_frame_must_lie_above_the_one_before),
 		cmocka_unit_test(any_registers_end_somewhere),
 		cmocka_unit_test(another_thread_has_its_own_end),
 	};

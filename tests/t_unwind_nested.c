@@ -1,5 +1,5 @@
 /*
- * t_unwind_nested.c - walks out of signal handlers and inside them, the cache that they share, and what a handler may do.
+ * t_unwind_nested.c - walks out of signal handlers and inside them, the cache they share, what a handler may do.
  * Test program.
  */
 #include "config.h"
@@ -90,6 +90,32 @@ static void leaves_a_signal_handler(void **unused)
 	assert_int_equal(stop, MEW_STOP_END);
 }
 
+/* The first instruction of a function faults; the code right before it has another rule. */
+__asm__(".text\n"
+	"other_code:\n\t.cfi_startproc\n\t.cfi_def_cfa_offset 4096\n\tnop\n\t.cfi_endproc\n"
+	"faults_at_once:\n\t.cfi_startproc\n\tud2\n\tret\n\t.cfi_endproc\n");
+extern void faults_at_once(void);
+
+static void on_fault(int number, siginfo_t *info, void *ucontext)
+{
+	on_signal(number, info, ucontext);
+	((ucontext_t *)ucontext)->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+static void an_interrupted_address_is_exact(void **unused)
+{
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO }, before;
+
+	(void)unused;
+	prepare();
+	assert_int_equal(sigaction(SIGILL, &action, &before), 0);
+	chain(6, faults_at_once);
+	assert_int_equal(sigaction(SIGILL, &before, NULL), 0);
+	assert_int_equal(interrupted, (uintptr_t)faults_at_once);
+	assert_callers(place_of(interrupted) + 2); /* faults_at_once itself notes no caller */
+	assert_int_equal(stop, MEW_STOP_END);
+}
+
 static void starts_from_interrupted_code(void **unused)
 {
 	(void)unused;
@@ -173,7 +199,7 @@ static void a_nested_walk_does_no_harm(void **unused)
 	assert_int_equal(bad_walks, 0);
 }
 
-/* --- the cache ------------------------------------------------------------------------------------------------------ */
+/* --- the cache ---------------------------------------------------------------------------------------------------- */
 
 /* Make every remembered rule say that the stack ends here. */
 static void spoil_cache(void)
@@ -329,6 +355,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_a_signal_handler),
+		cmocka_unit_test(an_interrupted_address_is_exact),
 		cmocka_unit_test(starts_from_interrupted_code),
 		cmocka_unit_test(from_another_stack_it_sees_the_interrupted_one_only),
 		cmocka_unit_test(a_nested_walk_does_no_harm),

@@ -29,30 +29,30 @@ void free_aligned_sized(void *block, size_t alignment, size_t size);
 /* A static link takes this file for malloc alone; the weak reference in libmew would not bring the api along. */
 __attribute__((used)) static const struct mew_hooks_api *(*const keep_api)(unsigned version) = mew_hooks_api;
 
-MEW_HOOKS_EXPORT void *malloc(size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *malloc(size_t size)
 {
-	return mew_hooks_now.do_malloc(size);
+	MEW_HOOKS_JUMP return mew_hooks_now.do_malloc(size);
 }
 
-MEW_HOOKS_EXPORT void free(void *block)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void free(void *block)
 {
 	mew_hooks_now.do_free(block);
 }
 
-MEW_HOOKS_EXPORT void *calloc(size_t n, size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *calloc(size_t n, size_t size)
 {
-	return mew_hooks_now.do_calloc(n, size);
+	MEW_HOOKS_JUMP return mew_hooks_now.do_calloc(n, size);
 }
 
-MEW_HOOKS_EXPORT void *realloc(void *block, size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *realloc(void *block, size_t size)
 {
-	return mew_hooks_now.do_realloc(block, size);
+	MEW_HOOKS_JUMP return mew_hooks_now.do_realloc(block, size);
 }
 
 /*
  * An overflowing product asks for what no allocator has: the failure, its errno and its count are then realloc's own.
  */
-MEW_HOOKS_EXPORT void *reallocarray(void *block, size_t n, size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *reallocarray(void *block, size_t n, size_t size)
 {
 	size_t bytes;
 
@@ -61,49 +61,49 @@ MEW_HOOKS_EXPORT void *reallocarray(void *block, size_t n, size_t size)
 	return mew_hooks_now.do_realloc(block, bytes);
 }
 
-MEW_HOOKS_EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS int posix_memalign(void **out, size_t alignment, size_t size)
 {
-	return mew_hooks_now.do_posix_memalign(out, alignment, size);
+	MEW_HOOKS_JUMP return mew_hooks_now.do_posix_memalign(out, alignment, size);
 }
 
-MEW_HOOKS_EXPORT void *aligned_alloc(size_t alignment, size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *aligned_alloc(size_t alignment, size_t size)
 {
-	return mew_hooks_now.do_aligned_alloc(alignment, size);
+	MEW_HOOKS_JUMP return mew_hooks_now.do_aligned_alloc(alignment, size);
 }
 
-MEW_HOOKS_EXPORT void *memalign(size_t alignment, size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *memalign(size_t alignment, size_t size)
 {
-	return mew_hooks_now.do_memalign(alignment, size);
+	MEW_HOOKS_JUMP return mew_hooks_now.do_memalign(alignment, size);
 }
 
-MEW_HOOKS_EXPORT void *valloc(size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *valloc(size_t size)
 {
-	return mew_hooks_now.do_valloc(size);
+	MEW_HOOKS_JUMP return mew_hooks_now.do_valloc(size);
 }
 
-MEW_HOOKS_EXPORT void *pvalloc(size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *pvalloc(size_t size)
 {
-	return mew_hooks_now.do_pvalloc(size);
+	MEW_HOOKS_JUMP return mew_hooks_now.do_pvalloc(size);
 }
 
-MEW_HOOKS_EXPORT size_t malloc_usable_size(void *block)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS size_t malloc_usable_size(void *block)
 {
-	return mew_hooks_now.do_usable_size(block);
+	MEW_HOOKS_JUMP return mew_hooks_now.do_usable_size(block);
 }
 
-MEW_HOOKS_EXPORT void cfree(void *block)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void cfree(void *block)
 {
 	mew_hooks_now.do_free(block);
 }
 
 /* The sizes are hints for the allocator and never trusted for accounting. */
-MEW_HOOKS_EXPORT void free_sized(void *block, size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void free_sized(void *block, size_t size)
 {
 	(void)size;
 	mew_hooks_now.do_free(block);
 }
 
-MEW_HOOKS_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
 	(void)alignment;
 	(void)size;

@@ -10,6 +10,17 @@
 #include "hooks.h"
 
 #define MEW_HOOKS_EXPORT __attribute__((visibility("default")))
+/*
+ * A function whose last call must be a jump at every optimisation level, so that it leaves no frame and its callee sees
+ * the caller's return address. clang has an attribute for the call instead, and without optimisation it takes no other.
+ */
+#if defined(__clang__)
+#define MEW_HOOKS_JUMPS
+#define MEW_HOOKS_JUMP __attribute__((musttail))
+#else
+#define MEW_HOOKS_JUMPS __attribute__((optimize("O2", "optimize-sibling-calls")))
+#define MEW_HOOKS_JUMP
+#endif
 #define MEW_HOOKS_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* Said here and not on the command line alone: only a hidden declaration lets the jump name its pointer directly. */

@@ -183,15 +183,6 @@ __attribute__((noinline)) static bool depends_on_caller(const char *path, const 
 	return dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && map != NULL && has_search_path(map);
 }
 
-/* A call in tail position must become a jump at every optimisation level: the callee reads its return address. */
-#if defined(__clang__)
-#define MUST_JUMP __attribute__((musttail))
-#define JUMPING_FUNCTION
-#else
-#define MUST_JUMP
-#define JUMPING_FUNCTION __attribute__((optimize("O2", "optimize-sibling-calls")))
-#endif
-
 typedef void *dlopen_fn(const char *, int);
 static uintptr_t next_dlopen;
 
@@ -204,7 +195,7 @@ static void *open_and_tell(const char *path, int flags)
 	return handle;
 }
 
-MEW_HOOKS_EXPORT JUMPING_FUNCTION void *dlopen(const char *path, int flags)
+MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *dlopen(const char *path, int flags)
 {
 	dlopen_fn *open = (dlopen_fn *)next_of(&next_dlopen, "dlopen");
 
@@ -214,11 +205,11 @@ MEW_HOOKS_EXPORT JUMPING_FUNCTION void *dlopen(const char *path, int flags)
 		(void)__atomic_fetch_add(&deepbind_dropped, 1, __ATOMIC_RELAXED);
 	}
 	if (__atomic_load_n(&listener, __ATOMIC_RELAXED) == NULL)
-		MUST_JUMP return open(path, flags);
+		MEW_HOOKS_JUMP return open(path, flags);
 	if (!depends_on_caller(path, __builtin_return_address(0)))
-		MUST_JUMP return open_and_tell(path, flags);
+		MEW_HOOKS_JUMP return open_and_tell(path, flags);
 	(void)__atomic_fetch_add(&modules_unannounced, 1, __ATOMIC_RELAXED);
-	MUST_JUMP return open(path, flags);
+	MEW_HOOKS_JUMP return open(path, flags);
 }
 
 MEW_HOOKS_EXPORT int dlclose(void *handle)

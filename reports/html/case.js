@@ -104,7 +104,7 @@ function cpuNotes(row, notes) {
 	}
 	if (o.lost) notes.push(some(o.lost) + ' samples were lost; the shares are of those that were kept.');
 	if (o.truncated) notes.push(some(o.truncated) + ' stacks were cut: their outermost frames are missing.');
-	if (o.unresolved) notes.push(some(o.unresolved) + ' samples hit code without a name; its frames say why.');
+	if (o.unresolved && !/no function name/.test(row.reason)) notes.push(some(o.unresolved) + ' samples hit code without a name; its frames say why.');
 	if (o.effective_interval > o.interval * 1.1) {
 		notes.push(
 			'A sample was asked for every ' +
