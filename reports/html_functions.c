@@ -46,10 +46,14 @@ static void name_unknown(char *out, const struct mew_model *m, const struct mew_
 	}
 	path = m->modules[l->module].path;
 	slash = strrchr(path, '/');
-	(void)snprintf(out, NAME_BYTES, "unknown (%.50s)", slash == NULL ? path : slash + 1);
+	if (l->start != 0)
+		(void)snprintf(out, NAME_BYTES, "%.40s+0x%llx", slash == NULL ? path : slash + 1,
+			       (unsigned long long)l->start);
+	else
+		(void)snprintf(out, NAME_BYTES, "unknown (%.50s)", slash == NULL ? path : slash + 1);
 }
 
-/* Places without a name are one function for each module and reason, as in the figure of the top function. */
+/* Places without a name are one function for each module, start and reason, as in the figure of the top function. */
 static void add_unnamed(struct table *t, struct mew_html_functions *f, const struct mew_model *m, uint32_t number)
 {
 	const struct mew_location *l = &m->locations[number];
@@ -58,7 +62,7 @@ static void add_unnamed(struct table *t, struct mew_html_functions *f, const str
 	for (size_t i = 0; i < t->nunnamed; i++) {
 		const struct mew_location *other = &m->locations[t->unnamed[i]];
 
-		if (other->module == l->module && strcmp(why_unnamed(other), why_unnamed(l)) == 0) {
+		if (other->module == l->module && other->start == l->start && strcmp(why_unnamed(other), why_unnamed(l)) == 0) {
 			t->like[number] = t->unnamed[i];
 			return;
 		}

@@ -87,12 +87,17 @@ inside { if ($0 ~ /\*\//) inside = 0; next }
 }
 END {
 	shorten()
+	brief_of["true"] = "!0"
+	brief_of["false"] = "!1"
+	brief_of["undefined"] = "void 0"
 	for (i = 1; i <= n; i++) {
 		if (token[i] == ";" && token[i + 1] == "}") continue
 		if (token[i] == "," && token[i + 1] ~ /^[]})]$/) continue
-		last = substr(token[i - 1], length(token[i - 1]), 1)
-		first = substr(token[i], 1, 1)
+		if (token[i] in brief_of && !property(i)) token[i] = brief_of[token[i]]
+		if (token[i] == "0" && token[i + 1] == "." && token[i + 2] ~ /^[0-9]/) token[i] = ""
+		first = token[i] == "" ? "." : substr(token[i], 1, 1)
 		if ((word(last) && word(first)) || (apart[i] && first ~ /[-+]/ && first == last)) printf " "
 		printf "%s", token[i]
+		if (token[i] != "") last = substr(token[i], length(token[i]), 1)
 	}
 }

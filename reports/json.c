@@ -329,6 +329,10 @@ static void put_location(struct mew_json *j, const struct mew_model *m, const st
 	mew_json_key(j, "module");
 	put_index(j, l->module);
 	member_text(j, "offset", offset);
+	if (l->start != 0) {
+		(void)snprintf(offset, sizeof offset, "0x%llx", (unsigned long long)l->start);
+		member_text(j, "start", offset);
+	}
 	mew_json_key(j, "lines");
 	mew_json_array(j);
 	for (uint32_t i = 0; i < l->nlines; i++) {

@@ -20,6 +20,7 @@
 struct self { /* self time of one (function, file) */
 	const char *name, *file; /* file "": told apart by module */
 	uint32_t module, line;
+	uint64_t start; /* of a function without a name; 0 for one with a name, or unknown */
 	uint64_t weight_ns;
 };
 
@@ -49,8 +50,10 @@ static struct self self_of(const struct mew_model *m, size_t leaf, uint64_t weig
 	if (leaf == m->nlocations)
 		return s;
 	s.module = m->locations[leaf].module;
-	if (m->locations[leaf].nlines == 0)
+	if (m->locations[leaf].nlines == 0) {
+		s.start = m->locations[leaf].start;
 		return s;
+	}
 	f = &m->functions[m->lines[m->locations[leaf].first_line].function];
 	return (struct self){ .name = f->name, .file = f->file, .module = f->module, .line = f->line,
 			      .weight_ns = weight_ns };
@@ -65,6 +68,8 @@ static int by_function(const void *a, const void *b)
 		order = strcmp(x->file, y->file);
 	if (order == 0 && x->file[0] == '\0' && x->module != y->module)
 		order = x->module < y->module ? -1 : 1;
+	if (order == 0 && x->start != y->start)
+		order = x->start < y->start ? -1 : 1;
 	return order;
 }
 
@@ -154,7 +159,9 @@ static char *label_of(const struct mew_model *m, const struct self *s, int longe
 	char *text;
 	int n;
 
-	if (s->file[0] != '\0' && s->line != 0)
+	if (s->start != 0)
+		n = asprintf(&text, "%s+0x%llx", place, (unsigned long long)s->start);
+	else if (s->file[0] != '\0' && s->line != 0)
 		n = asprintf(&text, "%.*s (%s:%u)", longest, s->name, place, s->line);
 	else if (place[0] != '\0')
 		n = asprintf(&text, "%.*s (%s)", longest, s->name, place);

@@ -128,6 +128,7 @@ struct mew_location { /* a place in a module; equal places share one */
 	uint32_t module; /* MEW_NO_MODULE: not in any */
 	uint64_t offset; /* from the module's load bias; for a caller, of the call instruction's last byte */
 	uint32_t first_line, nlines; /* into model->lines; 0 lines: unresolved */
+	uint64_t start;              /* of the unnamed function it lies in, by the unwind table; 0 unknown */
 	const char *why;             /* reason it is unresolved, or resolved without all its lines; else NULL */
 };
 #define MEW_NO_MODULE UINT32_MAX

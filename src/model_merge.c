@@ -80,6 +80,8 @@ static int merge_resolution(struct mew_model *into, uint32_t number, const struc
 	if (known->nlines > 0)
 		return 0;
 	if (l->nlines == 0) {
+		if (known->start == 0)
+			known->start = l->start;
 		if (known->why == NULL)
 			known->why = mew_model_string(into, l->why);
 		return l->why != NULL && known->why == NULL ? -1 : 0;

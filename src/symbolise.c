@@ -45,7 +45,7 @@ const char *mew_module_name(const struct mew_model *m, uint32_t module)
 const char *mew_location_name(const struct mew_model *m, uint32_t location, char *buffer, size_t size)
 {
 	const struct mew_location *l = &m->locations[location];
-	unsigned long long offset = l->offset;
+	unsigned long long offset = l->start != 0 ? l->start : l->offset;
 
 	if (l->nlines > 0)
 		(void)snprintf(buffer, size, "%s", m->functions[m->lines[l->first_line].function].name);
@@ -221,12 +221,21 @@ static int take_note(void *data, size_t index, const char *why)
 	return 0;
 }
 
+static int take_start(void *data, size_t index, uint64_t start)
+{
+	struct batch *b = data;
+
+	b->model->locations[b->locations[index]].start = start;
+	return 0;
+}
+
 static int ask_module(struct batch *b, mew_symbols_resolve_fn *resolve)
 {
 	const struct mew_module *module = &b->model->modules[b->module];
 	uint64_t *offsets = calloc(b->n, sizeof *offsets);
 	struct mew_symbols_query query = { .abi = MEW_SYMBOLS_ABI, .path = module->path, .build_id = module->build_id,
 					   .offsets = offsets, .n = b->n, .frame = take_frame, .note = take_note,
+					   .start = take_start,
 					   .data = b };
 	int status = MEW_E_NOMEM;
 

@@ -13,12 +13,14 @@
 #include "demangle.h"
 #include "dwarf_index.h"
 #include "mew.h"
+#include "starts.h"
 #include "symtab.h"
 
 struct resolver {
 	const struct mew_symbols_query *query;
 	struct mew_elf_module module;
 	struct mew_symtab symtab;
+	struct mew_starts starts;
 	struct mew_dwarf dwarf;
 	bool has_dwarf;
 	char why[MEW_WHY_MAX]; /* about the whole module; "" nothing is wrong with it */
@@ -108,6 +110,7 @@ static int resolve_one(struct resolver *r, size_t index)
 	uint64_t offset = r->query->offsets[index];
 	size_t n = r->has_dwarf ? mew_dwarf_frames(&r->dwarf, offset, frames) : 0;
 	const struct mew_symbol *symbol = n > 0 ? NULL : mew_symtab_find(&r->symtab, offset);
+	uint64_t start;
 	const char *damage = r->has_dwarf ? mew_dwarf_note(&r->dwarf, offset) : NULL;
 	char missing[MEW_WHY_MAX];
 	int status = MEW_OK;
@@ -120,6 +123,9 @@ static int resolve_one(struct resolver *r, size_t index)
 		status = emit_symbol(r, index, symbol);
 	if (status != MEW_OK)
 		return status;
+	if (n == 0 && symbol == NULL && (start = mew_starts_find(&r->starts, offset)) != 0 &&
+	    r->query->start(r->query->data, index, start) != 0)
+		return MEW_E_NOMEM;
 	if (damage != NULL)
 		return note(r, index, damage);
 	if (r->why[0] != '\0')
@@ -139,6 +145,7 @@ static int resolve_all(struct resolver *r)
 
 	if (!mew_symtab_init(&r->symtab, &r->module))
 		return MEW_E_NOMEM;
+	mew_starts_init(&r->starts, &r->module);
 	(void)snprintf(r->why, sizeof r->why, "%s", r->module.why);
 	if (r->module.dwarf != NULL) {
 		r->has_dwarf = mew_dwarf_open(&r->dwarf, &r->module, r->why);

@@ -40,6 +40,8 @@ struct mew_symbols_query {
 	 * no name; otherwise why lines or inlined functions are missing. One sentence. Result as for frame.
 	 */
 	int (*note)(void *data, size_t index, const char *why);
+	/* Called before the note of an offset without a name, where the unwind table knows the function it lies in. */
+	int (*start)(void *data, size_t index, uint64_t start);
 	void *data;
 	uint64_t reserved[4]; /* zero */
 };

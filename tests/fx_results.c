@@ -119,6 +119,7 @@ static void add_symbols(struct mew_model *m)
 	assert_int_equal(mew_model_set_lines(m, 0, &(struct mew_line){ main_fn, 130 }, 1), 0);
 	assert_int_equal(mew_model_set_lines(m, 1, inlined, 2), 0);
 	m->locations[2].why = mew_model_string(m, "the file has no symbol there");
+	m->locations[2].start = 0xbe00;
 	assert_int_equal(mew_model_location(m, library, 0x9000), 4);
 	assert_int_equal(mew_model_set_lines(m, 4, &(struct mew_line){ nameless, 0 }, 1), 0);
 	assert_int_equal(mew_model_location(m, library, 0x8f40), 5); /* another place in the same functions as 1 */

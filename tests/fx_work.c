@@ -50,7 +50,7 @@ NOINLINE static double realigned(int n)
 	for (int i = 0; i < 8; i++)
 		v[i] = sin(n + i) * exp(-i);
 	memset(p, n, (size_t)n);
-	return v[n & 7] + p[n / 2];
+	return v[n & 7] + p[n - 1];
 }
 
 /* Realigned, with arguments on the stack, and left by a jump to another function. */

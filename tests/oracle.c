@@ -28,8 +28,8 @@ struct call {
 struct site {
 	uintptr_t pc;
 	size_t mew, other;
-	enum mew_unwind_stop stop;
 	const char *what;
+	enum mew_unwind_stop stop;
 	unsigned times;
 };
 
@@ -58,7 +58,7 @@ static void note(uintptr_t pc, const char *what, size_t mew, size_t other, enum 
 		}
 	}
 	if (nsites < SITES)
-		sites[nsites++] = (struct site){ pc, mew, other, stop, what, 1 };
+		sites[nsites++] = (struct site){ pc, mew, other, what, stop, 1 };
 }
 
 /* Do pcs end with the calls that are known, below the program's own base? */

@@ -189,6 +189,24 @@ static void samples_without_a_name_are_counted_and_not_hidden(void **state)
 	end(&f);
 }
 
+/* A stripped function has no name, but its start tells it from its neighbours. */
+static void starts_tell_functions_without_a_name_apart(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	for (int i = 0; i < 40; i++) {
+		sample(&f, leaf(&f, NULL, NULL, 0, f.module, UINT32_MAX), i % 4 == 0 ? 4 : 2, PERIOD_NS);
+		f.model->locations[i].start = i % 4 == 0 ? 0x4a20 : 0x5000 + (uint64_t)(i % 4) * 256;
+	}
+	analyse(&f);
+	assert_string_equal(f.row->cpu.top_function, "libone.so+0x4a20");
+	assert_true(fabs(f.row->cpu.top_function_share - 40.0 / 100.0) < 1e-9);
+	assert_int_equal(f.row->cpu.unresolved, 100);
+	end(&f);
+}
+
 static void few_samples_and_a_close_race_are_said_once(void **state)
 {
 	struct fixture f;
@@ -263,6 +281,7 @@ int main(void)
 		cmocka_unit_test(the_definition_with_most_time_lends_its_line),
 		cmocka_unit_test(without_debug_information_the_module_is_named),
 		cmocka_unit_test(samples_without_a_name_are_counted_and_not_hidden),
+		cmocka_unit_test(starts_tell_functions_without_a_name_apart),
 		cmocka_unit_test(few_samples_and_a_close_race_are_said_once),
 		cmocka_unit_test(a_clear_winner_is_not_called_close),
 		cmocka_unit_test(without_samples_the_top_is_absent_and_says_why),

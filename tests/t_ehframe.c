@@ -289,8 +289,7 @@ static void the_search_table_lists_the_functions(void **unused)
 	first = PUT_FDE(cie, 0x100, 0x10, "\x0e\x20");
 	put32(0); /* an end in the middle, which a walk would stop at */
 	second = PUT_FDE(cie, 0x200, 0x10, "\x0e\x30");
-	memcpy(header, "\1\x1b\3\x3b", 4);
-	header_used = 4;
+	put_header_word(0x3b031b01); /* version 1; pc-relative, 4 bytes, header-relative */
 	put_header_word(FRAMES - (HEADER + 4));
 	put_header_word(2);
 	put_header_word(CODE + 0x100 - HEADER);

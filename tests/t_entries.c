@@ -1,6 +1,8 @@
 /*
  * t_entries.c - names are checked before anything runs; cases come in the order that `after` asks for.
  */
+#include "config.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

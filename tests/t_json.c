@@ -160,6 +160,7 @@ static void reads_what_was_measured(void **state)
 	assert_string_equal(broken->output, "opening \"data.bin\"\ndata.bin: no such file\n");
 	assert_true(m->locations[3].module == MEW_NO_MODULE && m->locations[3].offset == UINT64_MAX - 15);
 	assert_string_equal(m->locations[2].why, "the file has no symbol there");
+	assert_int_equal(m->locations[2].start, 0xbe00);
 	mew_model_free(m);
 	free(text);
 }

@@ -1,6 +1,8 @@
 /*
  * t_phases.c - hooks: the phases of a run in order, failures in each place, teardown once per phase on every way out.
  */
+#include "config.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -2,6 +2,8 @@
  * t_state.c - the state matrix: every way through a loop, on 1, 2 and 4 threads, gives a defined row and leaves the next
  * case unharmed.
  */
+#include "config.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -109,7 +109,7 @@ MEW_NOINLINE static double realigned(int n)
 		v[i] = n + i;
 	memset(p, n, (size_t)n);
 	walk_here();
-	return v[n & 7] + p[n / 2];
+	return v[n & 7] + p[n - 1];
 }
 
 static void leaves_realigned_frames(void **unused)
@@ -132,7 +132,7 @@ __attribute__((noreturn, noinline)) static void never_returns(void)
 /* Its call is its last instruction: the return address lies in the next function, whose frame has another size. */
 __attribute__((noinline)) static void ends_with_a_call(int n)
 {
-	volatile char room[400];
+	volatile char room[400] = { 0 };
 
 	NOTE_CALLER();
 	room[n] = (char)n;

@@ -97,26 +97,36 @@ static bool read_lines(struct mew_reader *r, const json_t *list, uint32_t locati
 	return fine;
 }
 
+static bool read_address(struct mew_reader *r, const char *member, const char *text, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 16);
+	if (strncmp(text, "0x", 2) != 0 || end == text + 2 || *end != '\0' || errno != 0)
+		return mew_read_damaged(r, member, "a number like \"0x12ab\"");
+	return true;
+}
+
 static bool read_location(struct mew_reader *r, const json_t *item, uint32_t *number)
 {
 	const char *text, *why;
 	const json_t *lines;
-	uint64_t offset;
+	uint64_t offset, start = 0;
 	uint32_t module;
-	char *end;
 
 	if (!mew_read_index(r, json_object_get(item, "module"), "module", &r->modules, true, &module) ||
 	    !mew_read_needed_text(r, item, "offset", &text) || !mew_read_member_list(r, item, "lines", &lines) ||
 	    !mew_read_copied_text(r, item, "why", &why))
 		return false;
-	errno = 0;
-	offset = strtoull(text, &end, 16);
-	if (strncmp(text, "0x", 2) != 0 || end == text + 2 || *end != '\0' || errno != 0)
-		return mew_read_damaged(r, "offset", "a number like \"0x12ab\"");
+	if (!read_address(r, "offset", text, &offset) || !mew_read_copied_text(r, item, "start", &text) ||
+	    (text != NULL && !read_address(r, "start", text, &start)))
+		return false;
 	*number = mew_model_location(r->model, module, offset);
 	if (*number == UINT32_MAX)
 		return true;
 	r->model->locations[*number].why = why;
+	r->model->locations[*number].start = start;
 	return read_lines(r, lines, *number);
 }
 

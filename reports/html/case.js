@@ -104,7 +104,8 @@ function cpuNotes(row, notes) {
 	}
 	if (o.lost) notes.push(some(o.lost) + ' samples were lost; the shares are of those that were kept.');
 	if (o.truncated) notes.push(some(o.truncated) + ' stacks were cut: their outermost frames are missing.');
-	if (o.unresolved && !/no function name/.test(row.reason)) notes.push(some(o.unresolved) + ' samples hit code without a name; its frames say why.');
+	if (o.unresolved && !/no function name/.test(row.reason))
+		notes.push(some(o.unresolved) + ' samples hit code without a name; its frames say why.');
 	if (o.effective_interval > o.interval * 1.1) {
 		notes.push(
 			'A sample was asked for every ' +
@@ -116,11 +117,26 @@ function cpuNotes(row, notes) {
 	}
 }
 
+// How much of a tree's first metric is the own value of frames without a name.
+function unnamedShare(tree) {
+	const { why } = report.functions,
+		sum = tree.self[0].reduce((all, v, i) => (why[tree.key[i] >> 1] ? all + v : all), 0);
+	return sum && sum / totalsOf(tree, 0)[0];
+}
+
 function warningsOf(row, kind) {
 	const notes = [];
 	if (row.reason) notes.push(visible(row.reason));
 	if (!row.ok) return notes;
 	if (kind === 'cpu') cpuNotes(row, notes);
+	if (kind === 'memory' && graph.source) {
+		const share = unnamedShare(graph.source);
+		if (share > 0)
+			notes.push(
+				percent(share) +
+					' of the bytes at the peak come from code without a name; its frames say why.'
+			);
+	}
 	if (kind === 'memory' && row.of.lost)
 		notes.push(
 			whole(row.of.lost) + ' records were lost: these figures are too low, do not compare them.'
@@ -290,7 +306,7 @@ function drawDetails() {
 						'p.soft',
 						shown.view === 'callers'
 							? 'Each function by its own cost, then its callers.'
-							: 'Width is the share of the weight chosen above.'
+							: 'Width: share of the weight above.'
 					)
 		].filter(Boolean)
 	);

@@ -47,9 +47,8 @@ function showKeys() {
 		make('dl', ...HINTS.map(([key, what]) => pair(key, what))),
 		make(
 			'p.soft',
-			'A search in small letters ignores case; /expression/i is a regular expression. The share ' +
-				'counts outermost hits only. Italic frames were inlined by the compiler, grey ones ' +
-				'have no name. Bottom-up starts at the functions that cost and shows their callers.'
+			'A search in small letters ignores case, /x/i is an expression; its share counts outermost ' +
+				'hits. Italic frames were inlined by the compiler, grey ones have no name.'
 		),
 		make('button', { onclick: () => ui.keys.close() }, 'Close')
 	);

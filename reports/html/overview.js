@@ -139,7 +139,7 @@ function caseRow(c, at, columns) {
 			'th',
 			{ scope: 'row', title: visible(c.key + (c.program ? ' in ' + c.program : '')) },
 			link,
-			report.programs.size > 1 && make('small', visible(base(c.program || '')))
+			isAmbiguous(c) && make('small', visible(base(c.program || '')))
 		)
 	);
 	for (let i = 0, next; i < columns.length; i = next) {

@@ -29,7 +29,7 @@ async function readHeader() {
 	Object.assign(report, head);
 	const f = report.functions;
 	f.name = f.name.map(visible);
-	f.label = f.name.map(shorten);
+	f.label = f.name.map((name, i) => (f.why[i] ? name : shorten(name)));
 	f.lower = f.name.map((name) => name.toLowerCase());
 	report.modules = head.modules.map(visible);
 	report.files = head.files.map(visible);
@@ -64,6 +64,11 @@ report.rootLabel = () =>
 	(shown.view === 'callers' ? 'all functions by their own cost' : 'all') +
 	' · ' +
 	plain(graph.lay.total[0], report.metric()[1]);
+
+// Does another program have a case of this key?
+function isAmbiguous(c) {
+	return report.cases.some((other) => other !== c && other.key === c.key);
+}
 
 function titleOf(c) {
 	const name = visible(c.key);
@@ -126,7 +131,7 @@ function address() {
 	if (shown.at < 0) return '#';
 	const c = report.current(),
 		parts = { case: c.key, kind: shown.kind, view: shown.view };
-	if (report.cases.some((other) => other !== c && other.key === c.key)) parts.program = c.program || '';
+	if (isAmbiguous(c)) parts.program = c.program || '';
 	if (METRICS[shown.kind]) parts.weight = report.metric()[2];
 	if (graph.flame) parts.flame = '1';
 	if (shown.query) parts.search = shown.query;
