@@ -16,6 +16,7 @@ while [ $round -lt "$rounds" ]; do
 	while [ $turn -lt $# ]; do
 		index=$(((turn + round) % $# + 1))
 		eval "pair=\${$index}"
+		# shellcheck disable=SC2154 # set by the line above
 		name=${pair%%=*}
 		sh -c "${pair#*=}" 2>/dev/null | sed "s|^|$round $name |" >>"$work/all"
 		turn=$((turn + 1))

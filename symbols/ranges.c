@@ -25,7 +25,7 @@ bool mew_grow(void *items, size_t *capacity, size_t used, size_t bytes)
 		return false;
 	memcpy(items, &grown, sizeof grown);
 	*capacity = wanted;
-	return true;
+	return true; /* cppcheck-suppress memleak ; it went into *items */
 }
 
 bool mew_ranges_add(struct mew_ranges *r, uint64_t lo, uint64_t hi, uint32_t depth, uint32_t item)

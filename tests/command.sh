@@ -3,6 +3,7 @@
 #
 # builddir and srcdir come from make; run by hand: builddir=BUILD srcdir=. sh tests/command.sh
 set -u
+# shellcheck disable=SC2154 # make sets them
 mew=$builddir/mew
 bench=$builddir/tests/fx_bench
 work=$(mktemp -d)

@@ -1,4 +1,6 @@
 #!/bin/sh
+# shellcheck disable=SC2154 # make sets srcdir and builddir
+#
 # cxx.sh - the header from C++11 to C++20 and C11 to C17, by gcc and clang, without a warning; and the C++ program itself.
 # Prints TAP. builddir and srcdir come from make.
 set -u

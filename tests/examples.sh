@@ -1,4 +1,6 @@
 #!/bin/sh
+# shellcheck disable=SC2154 # make sets srcdir and builddir
+#
 # examples.sh - every example runs every pass; two memory passes give the same counts, and so does another allocator.
 # Prints TAP. builddir comes from make.
 set -u

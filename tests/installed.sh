@@ -1,4 +1,6 @@
 #!/bin/sh
+# shellcheck disable=SC2154 # make sets srcdir and builddir
+#
 # installed.sh - what `make install` leaves works for a stranger's program: pkg-config, shared and static, C and C++,
 # also under a linker that drops unneeded libraries. Prints TAP.
 #
