@@ -223,6 +223,8 @@ static void deal(struct mew_heap_share *first, int64_t slack)
 
 	for (struct mew_heap_share *s = shares; s != NULL; s = s->next)
 		n++;
+	if (n == 0) /* `first` is one of them */
+		return;
 	part = slack / n;
 	rising = false;
 	for (struct mew_heap_share *s = shares; s != NULL; s = s->next) {

@@ -344,9 +344,9 @@ test('a large tree costs what the window shows, not what the tree holds', async 
 	ok(deepest >= now.rows * 20, 'scrolling reaches the last row');
 });
 
-test('zoom and search of a large tree take less time than opening it', async (page) => {
+test('zoom and search of a large tree take less than half the time of opening it', async (page) => {
 	let best = 9;
-	for (let attempt = 0; attempt < 5 && best >= 1; attempt++) {
+	for (let attempt = 0; attempt < 5 && best >= 0.5; attempt++) {
 		await open(page, 'large', '#case=large');
 		const took = await page.evaluate(() => {
 			const time = (act) => {
@@ -367,5 +367,5 @@ test('zoom and search of a large tree take less time than opening it', async (pa
 		});
 		best = Math.min(best, took);
 	}
-	ok(best < 1, 'the slowest took ' + best.toFixed(2) + ' of the time to open');
+	ok(best < 0.5, 'the slowest took ' + best.toFixed(2) + ' of the time to open');
 });
