@@ -20,9 +20,9 @@ struct entry { /* a function while the table is sorted */
 struct table {
 	struct entry *all;
 	size_t n;
-	uint32_t *unnamed; /* the first location of each module and reason */
-	size_t nunnamed;
-	uint32_t *like; /* by location: which of `unnamed` it goes with */
+	uint32_t *like;  /* by location without a name: the first one of the same module, start and reason */
+	uint32_t *slots; /* those first ones; open addressing, UINT32_MAX is free */
+	size_t nslots;
 };
 
 static void add(struct table *t, struct mew_html_function function, uint32_t *place)
@@ -53,21 +53,33 @@ static void name_unknown(char *out, const struct mew_model *m, const struct mew_
 		(void)snprintf(out, NAME_BYTES, "unknown (%.50s)", slash == NULL ? path : slash + 1);
 }
 
+static uint32_t *slot_of(const struct table *t, const struct mew_model *m, const struct mew_location *l)
+{
+	uint64_t h = ((uint64_t)l->module + 1) * 0x9e3779b97f4a7c15u ^ l->start * 0xc2b2ae3d27d4eb4fu;
+	size_t s = (size_t)(h ^ h >> 29) & (t->nslots - 1);
+
+	for (; t->slots[s] != UINT32_MAX; s = (s + 1) & (t->nslots - 1)) {
+		const struct mew_location *other = &m->locations[t->slots[s]];
+
+		if (other->module == l->module && other->start == l->start &&
+		    strcmp(why_unnamed(other), why_unnamed(l)) == 0)
+			break;
+	}
+	return &t->slots[s];
+}
+
 /* Places without a name are one function for each module, start and reason, as in the figure of the top function. */
 static void add_unnamed(struct table *t, struct mew_html_functions *f, const struct mew_model *m, uint32_t number)
 {
 	const struct mew_location *l = &m->locations[number];
 	char *name = f->names + (size_t)number * NAME_BYTES;
+	uint32_t *slot = slot_of(t, m, l);
 
-	for (size_t i = 0; i < t->nunnamed; i++) {
-		const struct mew_location *other = &m->locations[t->unnamed[i]];
-
-		if (other->module == l->module && other->start == l->start && strcmp(why_unnamed(other), why_unnamed(l)) == 0) {
-			t->like[number] = t->unnamed[i];
-			return;
-		}
+	if (*slot != UINT32_MAX) {
+		t->like[number] = *slot;
+		return;
 	}
-	t->unnamed[t->nunnamed++] = number;
+	*slot = number;
 	t->like[number] = number;
 	name_unknown(name, m, l);
 	add(t,
@@ -162,16 +174,19 @@ static uint32_t *numbers(size_t n)
 int mew_html_functions_init(struct mew_html_functions *f, const struct mew_model *m)
 {
 	struct table t = { .all = calloc(m->nfunctions + m->nlocations + 1, sizeof *t.all),
-			   .unnamed = numbers(m->nlocations),
-			   .like = numbers(m->nlocations) };
+			   .like = numbers(m->nlocations),
+			   .nslots = 16 };
 	int failed = -1;
 
+	while (t.nslots < m->nlocations * 2)
+		t.nslots *= 2;
+	t.slots = numbers(t.nslots);
 	*f = (struct mew_html_functions){ .missing = UINT32_MAX,
 					  .of_function = numbers(m->nfunctions),
 					  .of_location = numbers(m->nlocations),
 					  .names = malloc(m->nlocations * NAME_BYTES + 1) };
-	if (t.all != NULL && t.unnamed != NULL && t.like != NULL && f->of_function != NULL &&
-	    f->of_location != NULL && f->names != NULL) {
+	if (t.all != NULL && t.slots != NULL && t.like != NULL && f->of_function != NULL && f->of_location != NULL &&
+	    f->names != NULL) {
 		add_all(&t, f, m);
 		failed = number_them(f, &t);
 		for (size_t i = 0; i < m->nlocations; i++)
@@ -179,7 +194,7 @@ int mew_html_functions_init(struct mew_html_functions *f, const struct mew_model
 				f->of_location[i] = f->of_location[t.like[i]];
 	}
 	free(t.all);
-	free(t.unnamed);
+	free(t.slots);
 	free(t.like);
 	return failed;
 }

@@ -26,17 +26,14 @@ extern const struct mew_report mew_report_html;
 
 /* --- making the n-th allocation fail ---------------------------------------------------------------------------- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OWN_MALLOC 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define OWN_MALLOC 0
+#ifndef __has_feature /* a way to ask clang */
+#define __has_feature(x) 0
 #endif
-#endif
-#if !defined(OWN_MALLOC) && defined(__GLIBC__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__) || \
+	__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define OWN_MALLOC 0
+#else
 #define OWN_MALLOC 1
-#elif !defined(OWN_MALLOC)
-#define OWN_MALLOC 0
 #endif
 
 #if OWN_MALLOC

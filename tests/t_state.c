@@ -18,11 +18,11 @@
 
 #define ITERATIONS 40u
 
-static volatile uint64_t sink_value;
+static uint64_t turns_of_all;
 
 static void work(void)
 {
-	sink_value = sink_value + 1;
+	__atomic_fetch_add(&turns_of_all, 1, __ATOMIC_RELAXED);
 }
 
 /* --- bodies ----------------------------------------------------------------------------------------------------- */

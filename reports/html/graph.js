@@ -121,7 +121,7 @@ function fit(text, room) {
 		if (fromTail) tail--;
 		else head++;
 	}
-	return head + text.length - tail < 6 ? '' : text.slice(0, head) + '…' + text.slice(tail);
+	return head + text.length - tail < 5 ? '' : text.slice(0, head) + '…' + text.slice(tail);
 }
 
 function nameOf(node) {
