@@ -118,8 +118,7 @@ static unsigned char *line_of(const char *page, int number, size_t *bytes)
 	length = strcspn(line, "\n");
 	assert_int_equal(length % 4, 0);
 	packed = malloc(length + 1);
-	assert_non_null(packed);
-	assert_non_null(out);
+	assert_true(packed != NULL && out != NULL);
 	for (size_t i = 0; i < length && line[i] != '='; i++) {
 		assert_int_not_equal(digit_of(line[i]), -1);
 		bits = bits << 6 | (uint32_t)digit_of(line[i]);
@@ -386,15 +385,13 @@ static struct mew_model *small_model(void)
 	const uint32_t stacks[] = { mew_model_stack(m, s1, 2), mew_model_stack(m, s2, 2), mew_model_stack(m, s3, 2),
 				    mew_model_stack(m, s4, 2), MEW_NO_STACK };
 
-	assert_int_equal(mew_model_set_lines(m, main1, &l1, 1), 0);
-	assert_int_equal(mew_model_set_lines(m, main2, &l2, 1), 0);
+	assert_int_equal(mew_model_set_lines(m, main1, &l1, 1) | mew_model_set_lines(m, main2, &l2, 1), 0);
 	assert_int_equal(mew_model_set_lines(m, work, lw, 2), 0);
 	for (uint32_t i = 0; i < MEW_COUNTOF(stacks); i++) {
 		const struct mew_cpu_sample s = { stacks[i], 0, i, 100 + i };
 		const struct mew_heap_stack h = { stacks[i], 1, 2, 3, 4 };
 
-		assert_int_equal(mew_model_add_sample(c, &s), 0);
-		assert_int_equal(mew_model_add_heap_stack(c, &h), 0);
+		assert_int_equal(mew_model_add_sample(c, &s) | mew_model_add_heap_stack(c, &h), 0);
 	}
 	mew_model_seal(m);
 	return m;
