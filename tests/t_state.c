@@ -398,7 +398,7 @@ static void test_expectation(void **state)
 static jmp_buf outside;
 
 /* A jump over the library takes what the session held along; the leak checker need not be told of it. */
-const char *__lsan_default_suppressions(void);
+MEW_API const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:test_jump_over_the_library";
