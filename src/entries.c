@@ -253,10 +253,14 @@ int mew_catalogue_init(struct mew_catalogue *out, const struct mew_entry *entrie
 	}
 	if (o.n == 0)
 		return mew_error_set(err, MEW_E_INVALID, "no entries: register a case with MEW_BENCHMARK or fill the array");
-	out->items = calloc(cases, sizeof *out->items);
+	out->items = calloc(cases + 1, sizeof *out->items);
 	o.visits = calloc(o.n, 1);
-	if (out->items == NULL || o.visits == NULL)
-		status = mew_error_set(err, MEW_E_NOMEM, "no memory for %zu cases", cases);
+	if (out->items == NULL || o.visits == NULL) {
+		free(o.visits);
+		free(out->items);
+		*out = (struct mew_catalogue){ NULL, 0 };
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for %zu cases", cases);
+	}
 	for (size_t i = 0; i < o.n && status == MEW_OK; i++)
 		status = place(&o, i, err);
 	free(o.visits);

@@ -116,34 +116,40 @@ static void note_hooks(struct mew_model *m)
 					   "malloc went through the disarmed hooks (about 11 % of a hot pair); `mew run` times without them");
 }
 
+static int run_chosen(const struct job *job, const struct mew_catalogue *catalogue, struct mew_plan_case *cases,
+		      const struct mew_hook **hooks, struct mew_model *m, struct mew_error *err)
+{
+	struct mew_select select = { 0 };
+	struct mew_runner runner;
+	struct mew_driver driver;
+	int status = mew_select_init(&select, job->filter, NULL, NULL, 0, err);
+	size_t n;
+
+	if (status != MEW_OK)
+		return status;
+	n = choose(catalogue, &select, cases);
+	mew_select_fini(&select);
+	if (n == 0)
+		return mew_error_set(err, MEW_E_INVALID, "no case matches the filter \"%.80s\"", job->filter);
+	for (size_t i = 0; i < job->nhooks; i++)
+		hooks[i] = &job->hooks[i];
+	mew_runner_init(&runner, catalogue, hooks, job->nhooks);
+	driver = mew_driver_direct(&runner);
+	status = mew_plan_run(&driver, cases, n, job->pass, &job->options, m, err);
+	mew_runner_fini(&runner);
+	return status;
+}
+
 static int run_cases(const struct job *job, const struct mew_catalogue *catalogue, struct mew_model *m, struct mew_error *err)
 {
 	const struct mew_hook **hooks = calloc(job->nhooks + 1, sizeof *hooks);
 	struct mew_plan_case *cases = calloc(catalogue->n + 1, sizeof *cases);
-	struct mew_select select = { 0 };
-	struct mew_runner runner;
-	struct mew_driver driver;
-	int status = MEW_OK;
-	size_t n = 0;
+	int status;
 
-	if (hooks == NULL || cases == NULL)
+	if (hooks != NULL && cases != NULL)
+		status = run_chosen(job, catalogue, cases, hooks, m, err);
+	else
 		status = mew_error_set(err, MEW_E_NOMEM, "no memory for %zu cases", catalogue->n);
-	if (status == MEW_OK)
-		status = mew_select_init(&select, job->filter, NULL, NULL, 0, err);
-	if (status == MEW_OK) {
-		n = choose(catalogue, &select, cases);
-		if (n == 0)
-			status = mew_error_set(err, MEW_E_INVALID, "no case matches the filter \"%.80s\"", job->filter);
-	}
-	if (status == MEW_OK) {
-		for (size_t i = 0; i < job->nhooks; i++)
-			hooks[i] = &job->hooks[i];
-		mew_runner_init(&runner, catalogue, hooks, job->nhooks);
-		driver = mew_driver_direct(&runner);
-		status = mew_plan_run(&driver, cases, n, job->pass, &job->options, m, err);
-		mew_runner_fini(&runner);
-	}
-	mew_select_fini(&select);
 	free(hooks);
 	free(cases);
 	return status;
@@ -192,10 +198,12 @@ static bool make_rows(struct rows *r, const struct job *job, enum mew_kind kind,
 	if (status != MEW_OK)
 		return false;
 	r->model = mew_model_new();
-	if (r->model == NULL)
-		status = mew_error_set(err, MEW_E_NOMEM, "no memory for results");
-	if (status == MEW_OK)
-		status = run_job(job, r->model, err);
+	if (r->model == NULL) {
+		(void)mew_error_set(err, MEW_E_NOMEM, "no memory for results");
+		mew_session_end();
+		return false;
+	}
+	status = run_job(job, r->model, err);
 	if (status == MEW_OK)
 		status = index_rows(r, err);
 	if (status == MEW_OK && job->html != NULL)

@@ -194,7 +194,8 @@ static void record_sample(struct mew_block *b, uint64_t loops)
 		real += b->states[i].chunk_ns;
 		cpu += b->states[i].chunk_cpu_ns;
 	}
-	real /= b->threads;
+	if (b->threads > 1)
+		real /= b->threads;
 	b->measured_ns += real;
 	if (b->nsamples == b->plan.max_samples)
 		return;
@@ -348,7 +349,7 @@ uint64_t mew_loop_begin_(struct mew_state *st, uint64_t batch)
 	st->stage = MEW_STAGE_LOOP;
 	if (st->pause_depth != 0) { /* paused since before the loop */
 		st->paused_in_loop = true;
-		if (st->attached)
+		if (b->backend != NULL && st->attached)
 			b->backend->pause(b->capture, st->thread);
 	}
 	next = meet(st, true);
