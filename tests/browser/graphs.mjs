@@ -38,7 +38,7 @@ test('every kind and every view shows something', async (page) => {
 		await page.click('#views >> text=Flame graph');
 	}
 	await page.click('#kinds >> text=Time');
-	ok(await page.isVisible('#plot canvas'), 'all samples are drawn');
+	await page.waitForSelector('#plot canvas', { state: 'visible', timeout: 20000 }); // unpacked when it is asked for
 	ok((await text(page, '#plot')).includes('600 samples'), 'and counted');
 });
 
