@@ -14,7 +14,6 @@
 #define MEW_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define MEW_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define MEW_NOINLINE __attribute__((noinline))
-#define MEW_UNUSED __attribute__((unused))
 
 /* A thread-local that a signal handler or a malloc hook may touch: its access never allocates. */
 #define MEW_HOT_TLS _Thread_local __attribute__((tls_model("initial-exec")))

@@ -135,13 +135,13 @@ static size_t steps_of(const struct run *r, size_t i, enum mew_pass pass)
 /* A pass that cannot start fails its cases, with the reason, and not the run. */
 static void fail_pass(struct run *r, size_t i, enum mew_pass pass, const struct mew_error *err)
 {
-	static const enum mew_kind kinds[] = { MEW_KIND_TIME, MEW_KIND_MEMORY, MEW_KIND_CPU };
+	enum mew_kind kind = mew_pass_kind(pass);
 
 	for (size_t k = 0; k < r->ncases[i]; k++) {
 		struct mew_case *row = mew_model_case(r->model, r->cases[i][k].key, r->cases[i][k].program);
 
-		if (row != NULL && (row->kinds >> kinds[pass] & 1) == 0)
-			mew_model_fail(r->model, row, kinds[pass], err->status, err->text);
+		if (row != NULL && (row->kinds >> kind & 1) == 0)
+			mew_model_fail(r->model, row, kind, err->status, err->text);
 	}
 }
 

@@ -363,8 +363,7 @@ static void one_process(struct run *r)
 int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t n, enum mew_pass pass,
 		 const struct mew_plan_options *o, struct mew_model *model, struct mew_error *err)
 {
-	static const enum mew_kind kinds[] = { MEW_KIND_TIME, MEW_KIND_MEMORY, MEW_KIND_CPU };
-	struct run r = { .d = d, .cases = cases, .n = n, .pass = pass, .kind = kinds[pass], .o = o, .model = model };
+	struct run r = { .d = d, .cases = cases, .n = n, .pass = pass, .kind = mew_pass_kind(pass), .o = o, .model = model };
 	unsigned processes = pass == MEW_PASS_TIME && d->renew != NULL && !o->dry_run ? o->processes : 1;
 
 	for (size_t i = 0; i < n; i++) {

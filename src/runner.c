@@ -256,7 +256,7 @@ static int drain(struct mew_model *m, struct mew_case *c, const struct mew_reque
 	struct mew_sink sink = {
 		.model = m,
 		.row = c,
-		.kind = rq->pass == MEW_PASS_MEMORY ? MEW_KIND_MEMORY : MEW_KIND_CPU,
+		.kind = mew_pass_kind(rq->pass),
 	};
 	struct mew_row_head *row = mew_model_row(m, c, sink.kind);
 	int status;

@@ -9,6 +9,12 @@
 #include "model.h"
 #include "state.h"
 
+/* The row that a pass fills. */
+static inline enum mew_kind mew_pass_kind(enum mew_pass pass)
+{
+	return pass == MEW_PASS_MEMORY ? MEW_KIND_MEMORY : pass == MEW_PASS_CPU ? MEW_KIND_CPU : MEW_KIND_TIME;
+}
+
 struct mew_request { /* run one block */
 	uint32_t item;           /* of the catalogue */
 	enum mew_pass pass;

@@ -217,14 +217,12 @@ static void open_window(struct mew_block *b)
 	if (b->backend != NULL && b->backend_status == MEW_OK)
 		b->backend_status = b->backend->begin(b->capture, &b->backend_error);
 	b->opened = b->backend_status == MEW_OK;
-	b->opened_ns = mew_os_now_ns();
 }
 
 static void close_window(struct mew_block *b)
 {
 	if (!b->opened || b->closed)
 		return;
-	b->closed_ns = mew_os_now_ns();
 	if (b->backend != NULL)
 		b->backend->end(b->capture);
 	b->closed = true;

@@ -64,7 +64,6 @@ struct mew_block {
 	uint64_t next;                     /* iterations that the waiting threads do next; 0: leave the loop */
 	bool opened, closed;               /* the window */
 	bool stopping;                     /* free_running: some thread is done; atomic */
-	uint64_t opened_ns, closed_ns;
 	int backend_status;
 	struct mew_error backend_error;
 };
