@@ -273,7 +273,14 @@ enum mew_memory_figure {
 	MEW_FIG_PEAK_BYTES, MEW_FIG_TOTAL_BYTES, MEW_FIG_TOTAL_ALLOCATIONS, MEW_FIG_MEMORY_ITERATIONS,
 	MEW_FIG_ALLOCATIONS_PER_ITERATION, MEW_FIG_CUMULATIVE_BYTES, MEW_FIG_BYTES_PER_ITERATION, MEW_FIG_FREES,
 	MEW_FIG_REALLOCS_MOVED, MEW_FIG_REALLOCS_IN_PLACE, MEW_FIG_FAILED, MEW_FIG_FOREIGN_FREES, MEW_FIG_ADOPTED,
-	MEW_FIG_NET_BYTES, MEW_FIG_NET_BLOCKS, MEW_FIG_MEMORY_LOST
+	MEW_FIG_NET_BYTES, MEW_FIG_NET_BLOCKS, MEW_FIG_MEMORY_LOST, MEW_FIG_MODE, MEW_FIG_LEAK_BYTES_PER_ITERATION,
+	MEW_FIG_LEAK_BYTES_PER_ITERATION_LOW, MEW_FIG_LEAK_BYTES_PER_ITERATION_HIGH, MEW_FIG_ALLOCATIONS_FIRST,
+	MEW_FIG_ALLOCATIONS_MIN, MEW_FIG_ALLOCATIONS_MAX, MEW_FIG_STEADY, MEW_FIG_TEMPORARY_ALLOCATIONS,
+	MEW_FIG_PEAK_USABLE_BYTES, MEW_FIG_SIZE_HISTOGRAM, MEW_FIG_RSS_PEAK_DELTA_BYTES, MEW_FIG_MAPPED_PEAK_BYTES,
+	MEW_FIG_BY_FUNCTION, MEW_FIG_BY_POOL, MEW_FIG_BOOKKEEPING_BYTES, MEW_FIG_JEMALLOC_ALLOCATED_OPEN,
+	MEW_FIG_JEMALLOC_ALLOCATED_CLOSE, MEW_FIG_JEMALLOC_ACTIVE_OPEN, MEW_FIG_JEMALLOC_ACTIVE_CLOSE,
+	MEW_FIG_JEMALLOC_RESIDENT_OPEN, MEW_FIG_JEMALLOC_RESIDENT_CLOSE, MEW_FIG_JEMALLOC_RETAINED_OPEN,
+	MEW_FIG_JEMALLOC_RETAINED_CLOSE, MEW_FIG_JEMALLOC_FRAGMENTATION_OPEN, MEW_FIG_JEMALLOC_FRAGMENTATION_CLOSE
 };
 enum mew_cpu_figure {
 	MEW_FIG_WALL_TIME, MEW_FIG_CPU_TIME, MEW_FIG_SAMPLE_COUNT, MEW_FIG_SAMPLE_WEIGHT, MEW_FIG_TOP_FUNCTION,
@@ -310,6 +317,23 @@ struct mew_result { /* time per iteration, from the measurement/value runs */
 	double loop_overhead_ns, clock_cost_ns;           /* of this process: one empty turn; one clock read */
 };
 
+struct mew_size_class { /* allocations of low .. high bytes: exact below 64, powers of two above */
+	uint64_t low, high;
+	uint64_t count;
+};
+
+struct mew_memory_function { /* what one function allocated itself */
+	const char *function; /* "function (file.c:line)" as in top_function; above the C++ library's own */
+	uint64_t peak_bytes;  /* alive at the high-water mark */
+	uint64_t cumulative_bytes, allocations;
+	uint64_t net_bytes;   /* alive when the window closed */
+};
+
+struct mew_memory_pool { /* what a named pool announced: see mew/pool.h */
+	const char *name;
+	uint64_t peak_bytes, allocations, cumulative_bytes, net_bytes;
+};
+
 struct mew_memory_case { /* the heap of the loop; figures are defined in mew(3) */
 	MEW_ROW_HEAD_
 	uint64_t peak_bytes, total_bytes, total_allocations, iterations;
@@ -319,6 +343,26 @@ struct mew_memory_case { /* the heap of the loop; figures are defined in mew(3) 
 	uint64_t frees, reallocs_moved, reallocs_in_place, failed, foreign_frees, adopted;
 	uint64_t net_bytes, net_blocks;
 	uint64_t lost;
+	const char *mode; /* "count" or "capture": without or with the stacks */
+	double leak_bytes_per_iteration;                                 /* slope of the live bytes over the iterations */
+	double leak_bytes_per_iteration_low, leak_bytes_per_iteration_high; /* its 95 % interval */
+	uint64_t allocations_first, allocations_min, allocations_max;    /* of single iterations */
+	uint64_t steady;                                                 /* 1: equal in all iterations but the first */
+	uint64_t temporary_allocations;
+	uint64_t peak_usable_bytes;
+	const struct mew_size_class *size_histogram; /* classes that occur, smallest first */
+	size_t nsize_histogram;
+	uint64_t rss_peak_delta_bytes, mapped_peak_bytes;
+	const struct mew_memory_function *by_function; /* largest peak first */
+	size_t nby_function;
+	const struct mew_memory_pool *by_pool; /* by name */
+	size_t nby_pool;
+	uint64_t bookkeeping_bytes; /* memory that mew itself needed for the window; in no other figure */
+	uint64_t jemalloc_allocated_open, jemalloc_allocated_close; /* jemalloc's own figures at the window's edges */
+	uint64_t jemalloc_active_open, jemalloc_active_close;
+	uint64_t jemalloc_resident_open, jemalloc_resident_close;
+	uint64_t jemalloc_retained_open, jemalloc_retained_close;
+	double jemalloc_fragmentation_open, jemalloc_fragmentation_close; /* 1 - allocated / active */
 };
 
 struct mew_cpu_case { /* where the time of the loop goes */
