@@ -6,7 +6,7 @@
  * each of time, memory and cpu KIND_status ("MEW_OK", ...), KIND_reason and KIND_FIGURE in base units, so the unit is
  * in the name (time_median_ns, memory_peak_bytes, cpu_wall_time in seconds); then counter_NAME for each counter that
  * any body set. The columns up to the counters are the same in every file. What was not measured is an empty field,
- * never a zero.
+ * never a zero. Figures that are lists have no column.
  */
 #include "config.h"
 
@@ -108,7 +108,8 @@ static void put_head(struct mew_writer *w, const struct names *counters)
 
 		mew_writef(w, ",%s_status,%s_reason", name, name);
 		for (size_t i = 0; i < n; i++)
-			mew_writef(w, ",%s_%s", name, figures[i].name);
+			if (figures[i].type != MEW_VALUE_LIST)
+				mew_writef(w, ",%s_%s", name, figures[i].name);
 	}
 	for (size_t i = 0; i < counters->n; i++) {
 		mew_write_char(w, ',');
@@ -121,6 +122,8 @@ static void put_figure(struct mew_writer *w, const struct mew_row_head *row, con
 {
 	const void *at = (const char *)row + figure->offset;
 
+	if (figure->type == MEW_VALUE_LIST)
+		return;
 	mew_write_char(w, ',');
 	if (row->status != MEW_OK || (row->present >> figure->bit & 1) == 0)
 		return;
@@ -133,6 +136,8 @@ static void put_figure(struct mew_writer *w, const struct mew_row_head *row, con
 		break;
 	case MEW_VALUE_TEXT:
 		put_field(w, *(const char *const *)at);
+		break;
+	case MEW_VALUE_LIST:
 		break;
 	}
 }
@@ -149,7 +154,7 @@ static void put_row(struct mew_writer *w, enum mew_kind kind, const struct mew_r
 	for (size_t i = 0; i < n; i++) {
 		if (exists)
 			put_figure(w, row, &figures[i]);
-		else
+		else if (figures[i].type != MEW_VALUE_LIST)
 			mew_write_char(w, ',');
 	}
 }

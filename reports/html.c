@@ -9,7 +9,8 @@
  *   line 1...  per case and kind: the samples of its time, or the call tree of its stacks (html_tree.h); the header's
  *              cases[i].data says which line. A line is unpacked when its case is opened.
  *
- * A row is { status, reason, profiler, values by the order of `figures`, absent: { place: reason } }.
+ * A row is { status, reason, profiler, values by the order of `figures`, absent: { place: reason } }. A figure is [name,
+ * unit, help], a list has its columns as fourth, and its value is a list of rows, each a list of values.
  * The samples are numbers: count of runs, and per run its process, repetition, loops, count and the raw nanoseconds.
  */
 #include "config.h"
@@ -133,6 +134,23 @@ static void put_tables(struct mew_json *j, const struct mew_model *m, const stru
 	mew_json_array_end(j);
 }
 
+static void put_catalogue(struct mew_json *j, const struct mew_figure *figures, size_t n)
+{
+	mew_json_array(j);
+	for (size_t i = 0; i < n; i++) {
+		const struct mew_list_type *list = figures[i].list;
+
+		mew_json_array(j);
+		mew_json_string(j, figures[i].name);
+		mew_json_string(j, figures[i].unit);
+		mew_json_string(j, figures[i].help);
+		if (list != NULL)
+			put_catalogue(j, list->columns, list->ncolumns);
+		mew_json_array_end(j);
+	}
+	mew_json_array_end(j);
+}
+
 static void put_figures(struct mew_json *j)
 {
 	mew_json_key(j, "figures");
@@ -142,28 +160,19 @@ static void put_figures(struct mew_json *j)
 		const struct mew_figure *figures = mew_figures(kind, &n);
 
 		mew_json_key(j, mew_kind_name(kind));
-		mew_json_array(j);
-		for (size_t i = 0; i < n; i++) {
-			mew_json_array(j);
-			mew_json_string(j, figures[i].name);
-			mew_json_string(j, figures[i].unit);
-			mew_json_string(j, figures[i].help);
-			mew_json_array_end(j);
-		}
-		mew_json_array_end(j);
+		put_catalogue(j, figures, n);
 	}
 	mew_json_object_end(j);
 }
 
 /* --- header: cases ---------------------------------------------------------------------------------------------- */
 
-static void put_value(struct mew_json *j, const struct mew_row_head *row, const struct mew_figure *figure)
+/* A figure of a row, or a column of a row of a list. */
+static void put_scalar(struct mew_json *j, const char *base, const struct mew_figure *figure)
 {
-	const char *at = (const char *)row + figure->offset;
+	const char *at = base + figure->offset;
 
-	if (!mew_row_has(row, figure->bit)) {
-		mew_json_null(j);
-	} else if (figure->type == MEW_VALUE_TEXT) {
+	if (figure->type == MEW_VALUE_TEXT) {
 		const char *text;
 
 		memcpy(&text, at, sizeof text);
@@ -179,6 +188,31 @@ static void put_value(struct mew_json *j, const struct mew_row_head *row, const 
 		memcpy(&value, at, sizeof value);
 		mew_json_u64(j, value);
 	}
+}
+
+static void put_value(struct mew_json *j, const struct mew_row_head *row, const struct mew_figure *figure)
+{
+	const struct mew_list_type *list = figure->list;
+	const char *rows;
+	size_t n;
+
+	if (!mew_row_has(row, figure->bit)) {
+		mew_json_null(j);
+		return;
+	}
+	if (list == NULL) {
+		put_scalar(j, (const char *)row, figure);
+		return;
+	}
+	rows = mew_row_list(row, figure, &n);
+	mew_json_array(j);
+	for (size_t i = 0; i < n; i++) {
+		mew_json_array(j);
+		for (size_t k = 0; k < list->ncolumns; k++)
+			put_scalar(j, rows + i * list->row_bytes, &list->columns[k]);
+		mew_json_array_end(j);
+	}
+	mew_json_array_end(j);
 }
 
 static void put_row(struct mew_json *j, const struct mew_row_head *row, enum mew_kind kind)

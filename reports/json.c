@@ -18,7 +18,8 @@
  *     phase_data   [ { phase, key, value } ]      what hooks put beside a phase
  *     output       what a failing body printed, or null
  *     time, memory, cpu    a row each, where measured:
- *                  { status: "MEW_OK", reason, profiler, each present figure by name, "absent": { figure: reason } }
+ *                  { status: "MEW_OK", reason, profiler, each present figure by name, "absent": { figure: reason } };
+ *                  a figure that is a list is [ { member: value } ]
  *     runs         [ { phase: "measurement/value", process, repetition, loops, context_switches, migrations,
  *                    page_faults, real_ns: [...], cpu_ns: [...] } ]
  *                  every block of every phase, warm-up included; cpu_ns may be missing
@@ -113,9 +114,10 @@ static void member_numbers(struct mew_json *j, const char *key, const uint64_t *
 
 /* --- rows ------------------------------------------------------------------------------------------------------- */
 
-static void put_figure(struct mew_json *j, const struct mew_row_head *row, const struct mew_figure *figure)
+/* A figure of a row, or a column of a row of a list. */
+static void put_value(struct mew_json *j, const char *base, const struct mew_figure *figure)
 {
-	const void *at = (const char *)row + figure->offset;
+	const void *at = base + figure->offset;
 	double value;
 
 	switch (figure->type) {
@@ -131,7 +133,31 @@ static void put_figure(struct mew_json *j, const struct mew_row_head *row, const
 		if (*(const char *const *)at != NULL)
 			member_text(j, figure->name, *(const char *const *)at);
 		break;
+	case MEW_VALUE_LIST:
+		break;
 	}
+}
+
+static void put_figure(struct mew_json *j, const struct mew_row_head *row, const struct mew_figure *figure)
+{
+	const struct mew_list_type *list = figure->list;
+	const char *rows;
+	size_t n;
+
+	if (figure->type != MEW_VALUE_LIST) {
+		put_value(j, (const char *)row, figure);
+		return;
+	}
+	rows = mew_row_list(row, figure, &n);
+	mew_json_key(j, figure->name);
+	mew_json_array(j);
+	for (size_t i = 0; i < n; i++) {
+		mew_json_object(j);
+		for (size_t k = 0; k < list->ncolumns; k++)
+			put_value(j, rows + i * list->row_bytes, &list->columns[k]);
+		mew_json_object_end(j);
+	}
+	mew_json_array_end(j);
 }
 
 static const char *absent_reason(const struct mew_row_head *row, int bit)

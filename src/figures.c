@@ -41,7 +41,38 @@ static const struct mew_figure time_figures[] = {
 	TIME(CLOCK_COST_NS, clock_cost_ns, F64, "ns", "one reading of the clock in this process"),
 };
 
+/* Columns of lists: members of their rows. */
+static const struct mew_figure size_class_columns[] = {
+	FIGURE(mew_size_class, 0, low, U64, "By", "smallest size of the class"),
+	FIGURE(mew_size_class, 1, high, U64, "By", "largest size of the class"),
+	FIGURE(mew_size_class, 2, count, U64, "1", "allocations of these sizes"),
+};
+
+static const struct mew_figure memory_function_columns[] = {
+	FIGURE(mew_memory_function, 0, function, MEW_VALUE_TEXT, "text", "function that allocates itself"),
+	FIGURE(mew_memory_function, 1, peak_bytes, U64, "By", "alive at the peak"),
+	FIGURE(mew_memory_function, 2, cumulative_bytes, U64, "By", "asked for by all its allocations"),
+	FIGURE(mew_memory_function, 3, allocations, U64, "1", "its allocations"),
+	FIGURE(mew_memory_function, 4, net_bytes, U64, "By", "still alive when the loop ended"),
+};
+
+static const struct mew_figure memory_pool_columns[] = {
+	FIGURE(mew_memory_pool, 0, name, MEW_VALUE_TEXT, "text", "pool"),
+	FIGURE(mew_memory_pool, 1, peak_bytes, U64, "By", "most alive at once"),
+	FIGURE(mew_memory_pool, 2, allocations, U64, "1", "its allocations"),
+	FIGURE(mew_memory_pool, 3, cumulative_bytes, U64, "By", "asked for by all its allocations"),
+	FIGURE(mew_memory_pool, 4, net_bytes, U64, "By", "still alive when the loop ended"),
+};
+
 #define MEMORY(number, member, type, unit, help) FIGURE(mew_memory_case, MEW_FIG_##number, member, type, unit, help)
+/* A list: the member is a pointer to rows, and the one of the same name after an n counts them. */
+#define MEMORY_LIST(number, member, row, fields, text)                                                                 \
+	[MEW_FIG_##number] = {                                                                                         \
+		.name = #member, .unit = "list", .type = MEW_VALUE_LIST, .bit = MEW_FIG_##number,                      \
+		.offset = offsetof(struct mew_memory_case, member), .help = (text),                                    \
+		.list = &(const struct mew_list_type){ sizeof(struct row), offsetof(struct mew_memory_case, n##member), \
+						       fields, MEW_COUNTOF(fields) },                                  \
+	}
 static const struct mew_figure memory_figures[] = {
 	MEMORY(PEAK_BYTES, peak_bytes, U64, "By", "most heap alive at once"),
 	MEMORY(TOTAL_BYTES, total_bytes, U64, "By", "heap alive at that moment: the sum over the stacks at the peak"),
@@ -69,8 +100,12 @@ static const struct mew_figure memory_figures[] = {
 	MEMORY(STEADY, steady, U64, "1", "1 when every iteration after the first allocates equally often"),
 	MEMORY(TEMPORARY_ALLOCATIONS, temporary_allocations, U64, "1", "blocks freed before their thread's next one"),
 	MEMORY(PEAK_USABLE_BYTES, peak_usable_bytes, U64, "By", "the blocks of the peak as large as the allocator made them"),
+	MEMORY_LIST(SIZE_HISTOGRAM, size_histogram, mew_size_class, size_class_columns, "allocations by size"),
 	MEMORY(RSS_PEAK_DELTA_BYTES, rss_peak_delta_bytes, U64, "By", "growth of resident memory up to its highest"),
 	MEMORY(MAPPED_PEAK_BYTES, mapped_peak_bytes, U64, "By", "most that the program itself had mapped, apart from the heap"),
+	MEMORY_LIST(BY_FUNCTION, by_function, mew_memory_function, memory_function_columns,
+		    "functions that allocate most, largest at the peak first"),
+	MEMORY_LIST(BY_POOL, by_pool, mew_memory_pool, memory_pool_columns, "what named pools announced"),
 	MEMORY(BOOKKEEPING_BYTES, bookkeeping_bytes, U64, "By", "memory that mew itself needed, in no other figure"),
 	MEMORY(JEMALLOC_ALLOCATED_OPEN, jemalloc_allocated_open, U64, "By", "jemalloc's stats.allocated, loop entered"),
 	MEMORY(JEMALLOC_ALLOCATED_CLOSE, jemalloc_allocated_close, U64, "By", "jemalloc's stats.allocated, loop left"),

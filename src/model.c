@@ -299,6 +299,54 @@ void mew_model_text(struct mew_model *m, struct mew_case *c, enum mew_kind kind,
 		not_present(c, kind, bit);
 }
 
+/* Replace the borrowed texts in n copied rows. Returns false when one is NULL or finds no memory. */
+static bool own_texts(struct mew_model *m, const struct mew_list_type *list, char *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < list->ncolumns; k++) {
+			const char **text = (const char **)(void *)(rows + i * list->row_bytes + list->columns[k].offset);
+
+			if (list->columns[k].type != MEW_VALUE_TEXT)
+				continue;
+			*text = mew_model_string(m, *text);
+			if (*text == NULL)
+				return false;
+		}
+	}
+	return true;
+}
+
+void mew_model_list(struct mew_model *m, struct mew_case *c, enum mew_kind kind, int bit, const void *rows, size_t n)
+{
+	const struct mew_figure *f = figure_of(kind, bit);
+	struct mew_row_head *head = mew_case_row(c, kind);
+	enum mew_value_type type;
+	void *own = NULL;
+	size_t bytes;
+
+	not_present(c, kind, bit);
+	if (f == NULL || head == NULL || f->type != MEW_VALUE_LIST || m->sealed ||
+	    !mew_mul_size(n, f->list->row_bytes, &bytes))
+		return;
+	if (n > 0)
+		own = copy(m, rows, bytes);
+	if (n > 0 && (own == NULL || !own_texts(m, f->list, own, n)))
+		return;
+	*(const void **)present(c, kind, bit, &type) = own;
+	*(size_t *)(void *)((char *)head + f->list->count_offset) = n;
+}
+
+const char *mew_row_list(const struct mew_row_head *row, const struct mew_figure *figure, size_t *n)
+{
+	const char *base = (const char *)row;
+
+	*n = 0;
+	if (figure->type != MEW_VALUE_LIST || !mew_row_has(row, figure->bit))
+		return NULL;
+	*n = *(const size_t *)(const void *)(base + figure->list->count_offset);
+	return *(const char *const *)(const void *)(base + figure->offset);
+}
+
 void mew_model_absent(struct mew_model *m, struct mew_case *c, enum mew_kind kind, int bit, const char *why)
 {
 	struct mew_row_head *head = mew_case_row(c, kind);

@@ -20,15 +20,25 @@ const char *mew_kind_name(enum mew_kind kind);
 
 /* --- the catalogue of figures: one table drives JSON, CSV, tables and presence --------------------------------- */
 
-enum mew_value_type { MEW_VALUE_U64, MEW_VALUE_F64, MEW_VALUE_TEXT };
+enum mew_value_type { MEW_VALUE_U64, MEW_VALUE_F64, MEW_VALUE_TEXT, MEW_VALUE_LIST };
+
+struct mew_list_type; /* what a row of a list looks like */
 
 struct mew_figure {
 	const char *name;         /* the member's name, and the JSON key */
-	const char *unit;         /* "ns", "s", "By", "1", "1/s", "By/s", "text" */
+	const char *unit;         /* "ns", "s", "By", "1", "1/s", "By/s", "text", "list" */
 	enum mew_value_type type;
 	int bit;                  /* number of the presence bit */
 	size_t offset;            /* of the member in its row */
 	const char *help;         /* one line */
+	const struct mew_list_type *list; /* MEW_VALUE_LIST: the member is a pointer to such rows; else NULL */
+};
+
+struct mew_list_type {
+	size_t row_bytes;
+	size_t count_offset; /* of the size_t with the number of rows, in the row of the case */
+	const struct mew_figure *columns; /* numbers and texts; `offset` is in a row of the list, `bit` the place */
+	size_t ncolumns;
 };
 
 /* All figures of a kind, in the order of the row; *count is returned. */
@@ -207,6 +217,15 @@ void mew_model_u64(struct mew_case *c, enum mew_kind kind, int bit, uint64_t val
 void mew_model_f64(struct mew_case *c, enum mew_kind kind, int bit, double value);
 void mew_model_text(struct mew_model *m, struct mew_case *c, enum mew_kind kind, int bit, const char *value);
 void mew_model_absent(struct mew_model *m, struct mew_case *c, enum mew_kind kind, int bit, const char *why);
+/*
+ * Set a list: its rows and their texts are copied. A text that is NULL, or no memory, leaves the figure absent.
+ *
+ * rows  n of the figure's row type; may be NULL for n == 0, which is a list without rows and not an absence
+ */
+void mew_model_list(struct mew_model *m, struct mew_case *c, enum mew_kind kind, int bit, const void *rows, size_t n);
+
+/* The rows of a list figure; *n is returned, 0 also when it is absent. Row i begins at i * figure->list->row_bytes. */
+const char *mew_row_list(const struct mew_row_head *row, const struct mew_figure *figure, size_t *n);
 /* NULL when present. */
 const char *mew_row_why(const struct mew_row_head *row, int bit);
 static inline bool mew_row_has(const struct mew_row_head *row, int bit)

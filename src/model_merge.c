@@ -152,7 +152,8 @@ static void merge_figures(struct mew_model *into, struct mew_case *c, enum mew_k
 	const struct mew_figure *f = mew_figures(kind, &n);
 
 	for (; n-- > 0; f++) {
-		const void *member = (const char *)row + f->offset;
+		const void *member = (const char *)row + f->offset, *list;
+		size_t rows;
 
 		if ((row->present >> f->bit & 1) == 0)
 			continue;
@@ -160,8 +161,12 @@ static void merge_figures(struct mew_model *into, struct mew_case *c, enum mew_k
 			mew_model_u64(c, kind, f->bit, *(const uint64_t *)member);
 		else if (f->type == MEW_VALUE_F64)
 			mew_model_f64(c, kind, f->bit, *(const double *)member);
-		else
+		else if (f->type == MEW_VALUE_TEXT)
 			mew_model_text(into, c, kind, f->bit, *(const char *const *)member);
+		if (f->type == MEW_VALUE_LIST) {
+			list = mew_row_list(row, f, &rows);
+			mew_model_list(into, c, kind, f->bit, list, rows);
+		}
 	}
 	for (const struct mew_absent *a = row->absent_; a != NULL; a = a->next)
 		mew_model_absent(into, c, kind, a->bit, a->why);
@@ -179,7 +184,7 @@ static int merge_row(struct mew_model *into, struct mew_case *c, enum mew_kind k
 	    !take_text(into, &head->reason, row->reason))
 		return -1;
 	merge_figures(into, c, kind, row);
-	return head->present == row->present ? 0 : -1; /* a text that found no memory is missing */
+	return head->present == row->present ? 0 : -1; /* a text or a list that found no memory is missing */
 }
 
 static int merge_counter(struct mew_model *into, struct mew_case *c, const struct mew_counter *counter)

@@ -87,6 +87,25 @@ void mew_sink_f64(struct mew_sink *sink, int figure, double value)
 	mew_model_f64(sink->row, sink->kind, figure, value);
 }
 
+/* A text or a list that was given and is not there found no memory. */
+static void check_present(struct mew_sink *sink, int figure)
+{
+	if (!mew_row_has(mew_case_row(sink->row, sink->kind), figure))
+		sink->failed = true;
+}
+
+void mew_sink_text(struct mew_sink *sink, int figure, const char *value)
+{
+	mew_model_text(sink->model, sink->row, sink->kind, figure, value);
+	check_present(sink, figure);
+}
+
+void mew_sink_list(struct mew_sink *sink, int figure, const void *rows, size_t n)
+{
+	mew_model_list(sink->model, sink->row, sink->kind, figure, rows, n);
+	check_present(sink, figure);
+}
+
 void mew_sink_absent(struct mew_sink *sink, int figure, const char *why)
 {
 	mew_model_absent(sink->model, sink->row, sink->kind, figure, why);

@@ -32,6 +32,9 @@ void mew_sink_heap(struct mew_sink *sink, const struct mew_heap_stack *s);
 void mew_sink_sample(struct mew_sink *sink, const struct mew_cpu_sample *s);
 void mew_sink_u64(struct mew_sink *sink, int figure, uint64_t value);
 void mew_sink_f64(struct mew_sink *sink, int figure, double value);
+/* Texts and rows are copied; rows are n of the figure's row type. */
+void mew_sink_text(struct mew_sink *sink, int figure, const char *value);
+void mew_sink_list(struct mew_sink *sink, int figure, const void *rows, size_t n);
 void mew_sink_absent(struct mew_sink *sink, int figure, const char *why);
 
 #endif

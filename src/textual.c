@@ -374,7 +374,7 @@ bool mew_row_number(const struct mew_row_head *row, const struct mew_figure *fig
 {
 	const char *at = (const char *)row + figure->offset;
 
-	if (figure->type == MEW_VALUE_TEXT || !mew_row_has(row, figure->bit))
+	if ((figure->type != MEW_VALUE_U64 && figure->type != MEW_VALUE_F64) || !mew_row_has(row, figure->bit))
 		return false;
 	if (figure->type == MEW_VALUE_U64)
 		*value = (double)*(const uint64_t *)(const void *)at;

@@ -85,7 +85,7 @@ struct mew_unit {
  */
 const struct mew_unit *mew_unit_pick(enum mew_scale scale, double *values, size_t n);
 
-/* The figure of a row as a number; false when it is absent, not finite or a text. */
+/* The figure of a row as a number; false when it is absent, not finite, a text or a list. */
 bool mew_row_number(const struct mew_row_head *row, const struct mew_figure *figure, double *value);
 
 #endif

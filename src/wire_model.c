@@ -63,11 +63,34 @@ void mew_wire_request(struct mew_wire *w, struct mew_request *rq)
 
 /* --- rows ------------------------------------------------------------------------------------------------------- */
 
+/* A member of a row, or of a row of a list: any figure that is not a list itself. */
+static void put_scalar(struct mew_wire *w, const char *base, const struct mew_figure *figure)
+{
+	const void *at = base + figure->offset;
+
+	if (figure->type == MEW_VALUE_U64)
+		mew_wire_put_number(w, *(const uint64_t *)at);
+	else if (figure->type == MEW_VALUE_F64)
+		mew_wire_put_real(w, *(const double *)at);
+	else
+		mew_wire_put_text(w, *(const char *const *)at);
+}
+
+static void put_list(struct mew_wire *w, const struct mew_row_head *row, const struct mew_figure *figure)
+{
+	size_t n;
+	const char *rows = mew_row_list(row, figure, &n);
+
+	mew_wire_put_number(w, n);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < figure->list->ncolumns; k++)
+			put_scalar(w, rows + i * figure->list->row_bytes, &figure->list->columns[k]);
+}
+
 static void put_row(struct mew_wire *w, const struct mew_case *c, enum mew_kind kind)
 {
 	struct mew_case copy = *c;
 	struct mew_row_head *row = mew_case_row(&copy, kind);
-	const char *base = (const char *)row;
 	const struct mew_figure *f;
 	size_t n;
 
@@ -81,13 +104,43 @@ static void put_row(struct mew_wire *w, const struct mew_case *c, enum mew_kind 
 		mew_wire_put_number(w, why == NULL);
 		if (why != NULL)
 			mew_wire_put_text(w, why);
-		else if (f[i].type == MEW_VALUE_U64)
-			mew_wire_put_number(w, *(const uint64_t *)(const void *)(base + f[i].offset));
-		else if (f[i].type == MEW_VALUE_F64)
-			mew_wire_put_real(w, *(const double *)(const void *)(base + f[i].offset));
+		else if (f[i].type == MEW_VALUE_LIST)
+			put_list(w, row, &f[i]);
 		else
-			mew_wire_put_text(w, *(const char *const *)(const void *)(base + f[i].offset));
+			put_scalar(w, (const char *)row, &f[i]);
 	}
+}
+
+/* A row of a list into memory; texts stay in the buffer. */
+static void get_list_row(struct mew_wire *w, const struct mew_list_type *list, char *row)
+{
+	for (size_t k = 0; k < list->ncolumns; k++) {
+		void *at = row + list->columns[k].offset;
+
+		if (list->columns[k].type == MEW_VALUE_U64)
+			*(uint64_t *)at = mew_wire_number(w);
+		else if (list->columns[k].type == MEW_VALUE_F64)
+			*(double *)at = mew_wire_real(w);
+		else
+			*(const char **)at = mew_wire_text(w);
+	}
+}
+
+static void get_list(struct mew_wire *w, struct mew_model *m, struct mew_case *c, enum mew_kind kind,
+		     const struct mew_figure *figure)
+{
+	uint64_t n = mew_wire_number(w);
+	char *rows = n <= w->size - w->at ? calloc((size_t)n + 1, figure->list->row_bytes) : NULL;
+
+	if (rows == NULL) {
+		w->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < n && !w->failed; i++)
+		get_list_row(w, figure->list, rows + i * figure->list->row_bytes);
+	if (!w->failed)
+		mew_model_list(m, c, kind, figure->bit, rows, (size_t)n);
+	free(rows);
 }
 
 static bool get_row(struct mew_wire *w, struct mew_model *m, struct mew_case *c, enum mew_kind kind)
@@ -111,8 +164,10 @@ static bool get_row(struct mew_wire *w, struct mew_model *m, struct mew_case *c,
 			mew_model_u64(c, kind, f[i].bit, mew_wire_number(w));
 		else if (f[i].type == MEW_VALUE_F64)
 			mew_model_f64(c, kind, f[i].bit, mew_wire_real(w));
-		else
+		else if (f[i].type == MEW_VALUE_TEXT)
 			mew_model_text(m, c, kind, f[i].bit, mew_wire_text(w));
+		else
+			get_list(w, m, c, kind, &f[i]);
 	}
 	return !w->failed;
 }

@@ -63,6 +63,22 @@ static void add_memory(struct mew_model *m, struct mew_case *c, uint64_t peak, u
 	mew_model_u64(c, MEW_KIND_MEMORY, MEW_FIG_MEMORY_LOST, 0);
 }
 
+static void add_memory_lists(struct mew_model *m, struct mew_case *c)
+{
+	static const struct mew_size_class sizes[] = { { 16, 16, 100 }, { 64, 127, 1200 }, { 32768, 65535, 1 } };
+	static const struct mew_memory_function functions[] = {
+		{ "inflateInit2_ (/src/inflate.c:203)", 7160, 716000, 100, 0 },
+		{ "grow<std::vector<unsigned char, std::allocator<unsigned char>>, Growth::Doubling> (buffer.hpp:41)", 152, 33152,
+		  400, 0 },
+	};
+	static const struct mew_memory_pool pools[] = { { "apr", 8192, 12, 16384, 0 } };
+
+	mew_model_text(m, c, MEW_KIND_MEMORY, MEW_FIG_MODE, "capture");
+	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_SIZE_HISTOGRAM, sizes, MEW_COUNTOF(sizes));
+	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_BY_FUNCTION, functions, MEW_COUNTOF(functions));
+	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_BY_POOL, pools, MEW_COUNTOF(pools));
+}
+
 static void add_cpu(struct mew_model *m, struct mew_case *c, const char *top, double share, uint64_t lost)
 {
 	mew_model_row(m, c, MEW_KIND_CPU)->profiler = "wall";
@@ -152,6 +168,7 @@ static void add_family(struct mew_model *m)
 	add_time(m, c, 3200, 0.004);
 	mew_model_f64(c, MEW_KIND_TIME, MEW_FIG_BYTES_PER_SECOND, 3.2e8);
 	add_memory(m, c, 40312, 500);
+	add_memory_lists(m, c);
 	add_cpu(m, c, "inflate_fast (inffast.c:50)", 0.731, 0);
 	add_runs(m, c);
 	add_stacks(m, c);

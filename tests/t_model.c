@@ -41,7 +41,26 @@ static struct mew_case *new_case(struct mew_model *m, const char *key)
 
 /* --- catalogue -------------------------------------------------------------------------------------------------- */
 
-/* Every member after the head is a figure, in order: each begins where the one before ends, the last ends the row. */
+/* The columns of a list cover its rows in the same way. */
+static void list_covers(const struct mew_list_type *list, size_t count_offset)
+{
+	size_t at = 0;
+
+	assert_int_equal(list->count_offset, count_offset);
+	for (size_t i = 0; i < list->ncolumns; i++, at += 8) {
+		assert_int_equal(list->columns[i].bit, i);
+		assert_int_equal(list->columns[i].offset, at);
+		assert_true(list->columns[i].name[0] != '\0' && list->columns[i].help[0] != '\0');
+		assert_non_null(strstr(" By 1 text ", list->columns[i].unit));
+		assert_true(list->columns[i].type == MEW_VALUE_U64 || list->columns[i].type == MEW_VALUE_TEXT);
+	}
+	assert_int_equal(at, list->row_bytes);
+}
+
+/*
+ * Every member after the head is a figure, in order: each begins where the one before ends, the last ends the row. The
+ * rows of a list are counted by the member behind it.
+ */
 static void catalogue_covers(enum mew_kind kind, size_t row_bytes)
 {
 	size_t n, at = sizeof(struct mew_row_head);
@@ -54,7 +73,13 @@ static void catalogue_covers(enum mew_kind kind, size_t row_bytes)
 		assert_int_equal(f[i].offset, at);
 		at += 8;
 		assert_true(f[i].name[0] != '\0' && f[i].help[0] != '\0');
-		assert_non_null(strstr(" ns s By 1 1/s By/s text ", f[i].unit));
+		assert_non_null(strstr(" ns s By 1 1/s By/s text list ", f[i].unit));
+		assert_int_equal(f[i].type == MEW_VALUE_LIST, f[i].list != NULL);
+		assert_int_equal(f[i].type == MEW_VALUE_LIST, strcmp(f[i].unit, "list") == 0);
+		if (f[i].list != NULL) {
+			list_covers(f[i].list, at);
+			at += 8;
+		}
 		assert_int_equal(f[i].type == MEW_VALUE_TEXT, strcmp(f[i].unit, "text") == 0);
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(f[i].name, f[k].name);

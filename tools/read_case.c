@@ -12,6 +12,41 @@
 
 /* --- rows ------------------------------------------------------------------------------------------------------- */
 
+static bool read_column(struct mew_reader *r, const json_t *of, const struct mew_figure *column, char *row)
+{
+	void *at = row + column->offset;
+
+	if (column->type == MEW_VALUE_U64)
+		return mew_read_member_u64(r, of, column->name, at);
+	if (column->type == MEW_VALUE_F64)
+		return mew_read_member_f64(r, of, column->name, at);
+	return mew_read_needed_text(r, of, column->name, at);
+}
+
+static bool read_list_figure(struct mew_reader *r, struct mew_case *c, enum mew_kind kind,
+			     const struct mew_figure *figure, const json_t *row)
+{
+	const struct mew_list_type *type = figure->list;
+	bool fine = true;
+	const json_t *list;
+	size_t n;
+	char *rows;
+
+	if (!mew_read_member_list(r, row, figure->name, &list))
+		return false;
+	n = json_array_size(list);
+	rows = calloc(n + 1, type->row_bytes);
+	if (rows == NULL)
+		return mew_read_no_memory(r);
+	for (size_t i = 0; fine && i < n; i++)
+		for (size_t k = 0; fine && k < type->ncolumns; k++)
+			fine = read_column(r, json_array_get(list, i), &type->columns[k], rows + i * type->row_bytes);
+	if (fine)
+		mew_model_list(r->model, c, kind, figure->bit, rows, n);
+	free(rows);
+	return fine;
+}
+
 static bool read_figure(struct mew_reader *r, struct mew_case *c, enum mew_kind kind, const struct mew_figure *figure,
 			const json_t *row)
 {
@@ -32,6 +67,8 @@ static bool read_figure(struct mew_reader *r, struct mew_case *c, enum mew_kind 
 			return false;
 		mew_model_f64(c, kind, figure->bit, value);
 		return true;
+	case MEW_VALUE_LIST:
+		return read_list_figure(r, c, kind, figure, row);
 	default:
 		if (!mew_read_needed_text(r, row, figure->name, &text))
 			return false;

@@ -30,6 +30,7 @@ const CARDS = {
 
 function figure(value, unit, name) {
 	if (typeof value === 'string') return visible(value);
+	if (unit === 'list') return value.map((line) => line.join(' ')).join(', ');
 	if (/share/.test(name)) return percent(value);
 	return plain(value, unit);
 }
