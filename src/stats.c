@@ -258,69 +258,6 @@ bool mew_stats_wilson(double hits, double n, double z, struct mew_interval *out)
 	return true;
 }
 
-/*
- * Variance of Kendall's S, less what ties among the y take away (Kendall 1970, section 4.9).
- * `sorted` holds the n values of y in ascending order.
- */
-static double kendall_variance(const double *sorted, size_t n)
-{
-	double count = (double)n, sum = count * (count - 1) * (2 * count + 5);
-
-	for (size_t i = 0; i < n;) {
-		size_t same = 1;
-		double t;
-
-		while (i + same < n && sorted[i + same] == sorted[i])
-			same++;
-		t = (double)same;
-		sum -= t * (t - 1) * (2 * t + 5);
-		i += same;
-	}
-	return sum / 18;
-}
-
-/* Sen's ranks into the sorted slopes; false where the wanted confidence needs more slopes than there are. */
-static bool sen_interval(const double *slopes, size_t count, double deviation, double confidence,
-			 struct mew_interval *out)
-{
-	double reach = mew_stats_normal_quantile(0.5 + confidence / 2) * deviation;
-	double low = floor(((double)count - reach) / 2 + 0.5) - 1, high = floor(((double)count + reach) / 2 + 0.5);
-
-	if (!(low >= 0 && high <= (double)(count - 1)))
-		return false;
-	*out = (struct mew_interval){ .low = slopes[(size_t)low], .high = slopes[(size_t)high] };
-	return true;
-}
-
-double mew_stats_theil_sen(const double *y, size_t n, double *scratch, double confidence, struct mew_interval *out,
-			   bool *has_interval)
-{
-	size_t count = 0;
-	double deviation = 0;
-
-	*has_interval = false;
-	for (size_t i = 0; i < n; i++) {
-		if (isnan(y[i]))
-			return (double)NAN;
-	}
-	if (n < 2)
-		return (double)NAN;
-	if (n >= 5) { /* then the room for slopes holds a sorted copy first */
-		for (size_t i = 0; i < n; i++)
-			scratch[i] = y[i];
-		mew_stats_sort(scratch, n);
-		deviation = sqrt(kendall_variance(scratch, n));
-	}
-	for (size_t i = 0; i + 1 < n; i++) {
-		for (size_t j = i + 1; j < n; j++)
-			scratch[count++] = (y[j] - y[i]) / (double)(j - i);
-	}
-	mew_stats_sort(scratch, count);
-	if (n >= 5 && confidence > 0 && confidence < 1)
-		*has_interval = sen_interval(scratch, count, deviation, confidence, out);
-	return mew_stats_median_sorted(scratch, count);
-}
-
 /* Rational first guess for p <= 1/2, error below 4.5e-4 (Abramowitz and Stegun 1964, 26.2.23). */
 static double quantile_guess(double p)
 {

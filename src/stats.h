@@ -37,14 +37,6 @@ bool mew_stats_median_interval_sorted(const double *x, size_t n, double confiden
 /* Wilson score interval of the proportion hits/n, normal quantile z (1.959964 for 95 %); n > 0, 0 <= hits <= n. */
 bool mew_stats_wilson(double hits, double n, double z, struct mew_interval *out);
 
-/*
- * Theil-Sen slope of y over x = 0, 1, ... n-1: the median of all pairwise slopes, with its interval by Kendall's normal
- * approximation (Sen 1968), ties counted. `scratch` has room for n * (n - 1) / 2 values. n >= 2; no interval below
- * n = 5 and where the confidence asks for more slopes than there are.
- */
-double mew_stats_theil_sen(const double *y, size_t n, double *scratch, double confidence, struct mew_interval *out,
-			   bool *has_interval);
-
 /* Inverse of the standard normal distribution; p in (0, 1); NAN outside. */
 double mew_stats_normal_quantile(double p);
 

@@ -311,83 +311,6 @@ static void test_wilson(void **state)
 	assert_false(mew_stats_wilson(1, (double)INFINITY, z, &at));
 }
 
-struct slope {
-	double confidence, want, low, high;
-};
-
-static void check_slope(const double *y, size_t n, const struct slope *s)
-{
-	double scratch[500];
-	struct mew_interval at;
-	bool has;
-
-	near(mew_stats_theil_sen(y, n, scratch, s->confidence, &at, &has), s->want, 1e-14);
-	assert_true(has);
-	near(at.low, s->low, 1e-14);
-	near(at.high, s->high, 1e-14);
-}
-
-/* scipy.stats.theilslopes(y, alpha=confidence) */
-static void test_theil_sen(void **state)
-{
-	static const double rising[] = { 1, 3, 2, 5, 4, 6, 8, 7, 9, 12 };
-	static const double tied[] = { 0, 0, 1, 1, 2, 2, 2, 3, 3, 5, 5, 5.5 };
-	static const double five[] = { 3, 1, 4, 1, 5 };
-	static const double zeros[] = { 39, 49, 25, 0, 0, 0, 28, 0 };
-	double noisy[30];
-
-	(void)state;
-	for (int i = 0; i < 30; i++)
-		noisy[i] = 10 * i + i * 37 % 11;
-	check_slope(rising, 10, &(struct slope){ 0.95, 1, 0.75, 1.4285714285714286 });
-	check_slope(rising, 10, &(struct slope){ 0.9, 1, 0.8, 1.3333333333333333 });
-	check_slope(tied, 12, &(struct slope){ 0.95, 0.5, 0.4, 0.5833333333333334 });
-	check_slope(tied, 12, &(struct slope){ 0.9, 0.5, 0.4, 0.5714285714285714 });
-	check_slope(noisy, 30, &(struct slope){ 0.95, 10.04, 9.875, 10.333333333333334 });
-	check_slope(noisy, 30, &(struct slope){ 0.9, 10.04, 9.875, 10.192307692307692 });
-	check_slope(zeros, 8, &(struct slope){ 0.95, -5.285714285714286, -12.5, 0 }); /* -13 if ties went uncounted */
-	check_slope(five, 5, &(struct slope){ 0.95, 0.5, -3, 4 });
-	check_slope(five, 5, &(struct slope){ 0.9, 0.5, -2, 3 });
-}
-
-/* A cache that fills in the first iteration is not a leak; a block kept in every iteration is. */
-static void test_theil_sen_leak(void **state)
-{
-	double cache[20], leak[20], flat[5] = { 6, 6, 6, 6, 6 }, scratch[190];
-	struct mew_interval at;
-	bool has;
-
-	(void)state;
-	for (int i = 0; i < 20; i++) {
-		cache[i] = i == 0 ? 0 : 8192;
-		leak[i] = 8192 + 48.0 * i;
-	}
-	assert_true(mew_stats_theil_sen(cache, 20, scratch, 0.95, &at, &has) == 0);
-	assert_true(has && at.low == 0 && at.high == 0);
-	assert_true(mew_stats_theil_sen(leak, 20, scratch, 0.95, &at, &has) == 48);
-	assert_true(has && at.low == 48 && at.high == 48);
-	assert_true(mew_stats_theil_sen(flat, 5, scratch, 0.95, &at, &has) == 0);
-	assert_true(has && at.low == 0 && at.high == 0);
-}
-
-static void test_theil_sen_edges(void **state)
-{
-	double y[] = { 1, 4, 5, 9, 12 }, bad[] = { 1, 2, (double)NAN, 4, 5 }, scratch[10];
-	struct mew_interval at;
-	bool has;
-
-	(void)state;
-	assert_true(isnan(mew_stats_theil_sen(y, 0, scratch, 0.95, &at, &has)) && !has);
-	assert_true(isnan(mew_stats_theil_sen(y, 1, scratch, 0.95, &at, &has)) && !has);
-	assert_true(mew_stats_theil_sen(y, 2, scratch, 0.95, &at, &has) == 3 && !has);
-	assert_true(mew_stats_theil_sen(y, 3, scratch, 0.95, &at, &has) == 2 && !has);
-	assert_true(!isnan(mew_stats_theil_sen(y, 4, scratch, 0.95, &at, &has)) && !has);
-	assert_true(!isnan(mew_stats_theil_sen(y, 5, scratch, 0.95, &at, &has)) && has);
-	/* ten slopes cannot give 99 %: no interval, instead of one that is too narrow */
-	assert_true(!isnan(mew_stats_theil_sen(y, 5, scratch, 0.99, &at, &has)) && !has);
-	assert_true(isnan(mew_stats_theil_sen(bad, 5, scratch, 0.95, &at, &has)) && !has);
-}
-
 /* Check values printed with algorithm AS 241 (Wichura 1988), then scipy.stats.norm.ppf */
 static void test_normal_quantile(void **state)
 {
@@ -419,9 +342,6 @@ int main(void)
 		cmocka_unit_test(test_median_interval_ranks),
 		cmocka_unit_test(test_median_interval_edges),
 		cmocka_unit_test(test_wilson),
-		cmocka_unit_test(test_theil_sen),
-		cmocka_unit_test(test_theil_sen_leak),
-		cmocka_unit_test(test_theil_sen_edges),
 		cmocka_unit_test(test_normal_quantile),
 	};
 
