@@ -22,6 +22,7 @@
 struct mew_capture {
 	const struct mew_hooks_api *api;
 	bool stacks;
+	unsigned threads;
 	bool open; /* the window */
 };
 
@@ -124,6 +125,28 @@ static const struct mew_hooks_listener capture_listener = {
 
 /* --- the contract ------------------------------------------------------------------------------------------------- */
 
+/* Does the word in front of blocks of all kinds say what the allocator says? Only glibc's are looked at. */
+static bool has_headers(const struct mew_hooks_api *api)
+{
+	static const size_t sizes[] = { 0, 1, 24, 25, 64, 1000, 1040, 5000, 70000, 200000, 1 << 20, 40 << 20 };
+	void *blocks[2 * MEW_COUNTOF(sizes)];
+	size_t n = 0;
+	bool same = true;
+
+	if (!api->next_is_libc())
+		return false;
+	for (size_t i = 0; i < MEW_COUNTOF(sizes); i++) {
+		blocks[n++] = api->next->do_malloc(sizes[i]);
+		blocks[n++] = api->next->do_memalign(256, sizes[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		same = same && blocks[i] != NULL &&
+		       mew_heap_header_usable(blocks[i]) == api->next->do_usable_size(blocks[i]);
+		api->next->do_free(blocks[i]);
+	}
+	return same;
+}
+
 static int prepare(struct mew_capture *c, const struct mew_capture_config *config, struct mew_error *err)
 {
 	int status = find_hooks(&c->api, err);
@@ -132,7 +155,8 @@ static int prepare(struct mew_capture *c, const struct mew_capture_config *confi
 		return status;
 	if (mew_shadow_init(c->api->next_is_libc() ? LIBC_GRANULE_BITS : OTHER_GRANULE_BITS) != 0)
 		return mew_error_set(err, MEW_E_NOMEM, "no address space for the table of blocks: raise `ulimit -v`");
-	mew_heap.next = c->api->next;
+	mew_heap.next = *c->api->next;
+	mew_heap.has_headers = has_headers(c->api);
 	mew_heap.pid = (int)getpid();
 	mew_heap.session++;
 	mew_heap.stacks = c->stacks;
@@ -154,6 +178,8 @@ static int memory_open(struct mew_capture **out, const struct mew_capture_config
 	if (c == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to open the memory capture");
 	c->stacks = config->stacks != 0;
+	c->threads = config->threads;
+	mew_heap_turns_begin(c->threads);
 	if (!__atomic_compare_exchange_n(&running, &none, c, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 		free(c);
 		return mew_error_set(err, MEW_E_BUSY, "a memory capture is running in this process");
@@ -175,6 +201,8 @@ static int memory_thread_begin(struct mew_capture *c, unsigned thread, struct me
 	(void)thread;
 	self->paused = false;
 	self->ended = false;
+	self->last = NULL;
+	mew_heap_turns_join(self);
 	if (!c->stacks)
 		mew_heap_count_join(self);
 	else if (mew_heap_capture_join(self) != 0)
@@ -215,6 +243,13 @@ static void memory_resume(struct mew_capture *c, unsigned thread)
 	mew_heap_self.paused = false;
 }
 
+static void memory_turn(struct mew_capture *c, unsigned thread, uint64_t iterations)
+{
+	(void)c;
+	(void)thread;
+	mew_heap_turn(&mew_heap_self, iterations);
+}
+
 static void memory_end(struct mew_capture *c)
 {
 	if (!c->open)
@@ -235,17 +270,47 @@ static void memory_thread_end(struct mew_capture *c, unsigned thread)
 	mew_heap_self.paused = false; /* a loop may end while paused */
 }
 
+static void push_sizes(struct mew_sink *sink)
+{
+	struct mew_size_class rows[MEW_HEAP_CLASSES];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < MEW_HEAP_CLASSES; i++) {
+		uint64_t low = i < MEW_HEAP_EXACT ? i : (uint64_t)MEW_HEAP_EXACT << (i - MEW_HEAP_EXACT);
+
+		if (mew_heap.counts.sizes[i] != 0)
+			rows[n++] = (struct mew_size_class){ low, i < MEW_HEAP_EXACT ? low : 2 * low - 1,
+							     mew_heap.counts.sizes[i] };
+	}
+	mew_sink_list(sink, MEW_FIG_SIZE_HISTOGRAM, rows, n);
+}
+
+static void push_rates(struct mew_sink *sink, uint64_t allocations)
+{
+	if (sink->iterations == 0) {
+		mew_sink_absent(sink, MEW_FIG_ALLOCATIONS_PER_ITERATION, "no iteration was completed in the window");
+		mew_sink_absent(sink, MEW_FIG_BYTES_PER_ITERATION, "no iteration was completed in the window");
+		return;
+	}
+	mew_sink_f64(sink, MEW_FIG_ALLOCATIONS_PER_ITERATION, (double)allocations / (double)sink->iterations);
+	mew_sink_f64(sink, MEW_FIG_BYTES_PER_ITERATION,
+		     (double)mew_heap.counts.cumulative_bytes / (double)sink->iterations);
+}
+
 static void push_figures(struct mew_sink *sink)
 {
 	const struct mew_heap_counts *f = &mew_heap.counts;
+	uint64_t allocations = mew_heap_allocations(f);
 	/* every allocation that was not the new size of a tracked block brought one */
-	uint64_t joined = f->allocations - (f->reallocs_moved + f->reallocs_in_place - f->adopted);
+	uint64_t joined = allocations - (f->reallocs_moved + f->reallocs_in_place - f->adopted);
 
 	mew_sink_u64(sink, MEW_FIG_PEAK_BYTES, (uint64_t)mew_heap.peak);
 	mew_sink_u64(sink, MEW_FIG_TOTAL_BYTES, (uint64_t)mew_heap.peak); /* the heap alive then, which is all here */
-	mew_sink_u64(sink, MEW_FIG_TOTAL_ALLOCATIONS, f->allocations);
+	mew_sink_u64(sink, MEW_FIG_PEAK_USABLE_BYTES, (uint64_t)mew_heap.peak_usable);
+	mew_sink_u64(sink, MEW_FIG_TOTAL_ALLOCATIONS, allocations);
 	mew_sink_u64(sink, MEW_FIG_CUMULATIVE_BYTES, f->cumulative_bytes);
 	mew_sink_u64(sink, MEW_FIG_FREES, f->frees);
+	mew_sink_u64(sink, MEW_FIG_TEMPORARY_ALLOCATIONS, f->temporary);
 	mew_sink_u64(sink, MEW_FIG_REALLOCS_MOVED, f->reallocs_moved);
 	mew_sink_u64(sink, MEW_FIG_REALLOCS_IN_PLACE, f->reallocs_in_place);
 	mew_sink_u64(sink, MEW_FIG_FAILED, f->failed);
@@ -255,17 +320,15 @@ static void push_figures(struct mew_sink *sink)
 	mew_sink_u64(sink, MEW_FIG_NET_BLOCKS, joined - f->frees);
 	mew_sink_u64(sink, MEW_FIG_MEMORY_LOST, f->lost);
 	mew_sink_u64(sink, MEW_FIG_MEMORY_ITERATIONS, sink->iterations);
-	if (sink->iterations == 0) {
-		mew_sink_absent(sink, MEW_FIG_ALLOCATIONS_PER_ITERATION, "no iteration was completed in the window");
-		mew_sink_absent(sink, MEW_FIG_BYTES_PER_ITERATION, "no iteration was completed in the window");
-		return;
-	}
-	mew_sink_f64(sink, MEW_FIG_ALLOCATIONS_PER_ITERATION, (double)f->allocations / (double)sink->iterations);
-	mew_sink_f64(sink, MEW_FIG_BYTES_PER_ITERATION, (double)f->cumulative_bytes / (double)sink->iterations);
+	push_sizes(sink);
+	push_rates(sink, allocations);
+	mew_heap_turns_drain(sink);
 }
 
 static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
 {
+	mew_sink_text(sink, MEW_FIG_MODE, c->stacks ? "capture" : "count");
+	mew_sink_u64(sink, MEW_FIG_BOOKKEEPING_BYTES, mew_shadow_bytes() + (c->stacks ? mew_heap_capture_bytes() : 0));
 	push_figures(sink);
 	if (c->stacks)
 		mew_heap_capture_drain(sink, c->api);
@@ -309,4 +372,5 @@ const struct mew_backend mew_backend_memory = {
 	.thread_end = memory_thread_end,
 	.drain = memory_drain,
 	.close = memory_close,
+	.turn = memory_turn,
 };

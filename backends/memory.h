@@ -27,10 +27,21 @@ struct mew_unwind_thread;
 
 /* --- figures ---------------------------------------------------------------------------------------------------- */
 
+#define MEW_HEAP_EXACT 64u                        /* sizes below have a class each */
+#define MEW_HEAP_CLASSES (MEW_HEAP_EXACT + 64 - 6) /* then one for each power of two */
+
 struct mew_heap_counts {
-	uint64_t allocations, cumulative_bytes, frees, reallocs_moved, reallocs_in_place;
+	uint64_t cumulative_bytes, frees, temporary, reallocs_moved, reallocs_in_place;
 	uint64_t failed, foreign_frees, adopted, lost;
+	uint64_t sizes[MEW_HEAP_CLASSES]; /* allocations by size: their sum is the number of allocations */
 };
+
+MEW_HEAP_INLINE unsigned mew_heap_class(size_t size)
+{
+	unsigned power = MEW_HEAP_EXACT + 57 - (unsigned)__builtin_clzll((unsigned long long)size | 1);
+
+	return size < MEW_HEAP_EXACT ? (unsigned)size : power; /* both are ready: sizes are hard to predict */
+}
 
 enum mew_heap_event {
 	MEW_HEAP_JOIN,           /* a new block */
@@ -42,6 +53,12 @@ enum mew_heap_event {
 	MEW_HEAP_SHRINK,         /* a tracked block was resized in a pause: what it lost leaves, nothing joins */
 	MEW_HEAP_FOREIGN,        /* an untracked block was freed */
 	MEW_HEAP_FAILED          /* nothing was returned */
+};
+
+/* A block as the table knows it; all zero stands for none. */
+struct mew_heap_block {
+	size_t size, usable;
+	uint32_t stack;
 };
 
 /* One event, in numbers; `event` is a constant wherever this is inlined. */
@@ -58,7 +75,7 @@ MEW_HEAP_INLINE void mew_heap_note(struct mew_heap_counts *c, enum mew_heap_even
 	case MEW_HEAP_ADOPT_MOVED: c->reallocs_moved++; c->adopted++; break;
 	case MEW_HEAP_ADOPT_IN_PLACE: c->reallocs_in_place++; c->adopted++; break;
 	}
-	c->allocations++;
+	c->sizes[mew_heap_class(size)]++;
 	c->cumulative_bytes += size;
 }
 
@@ -68,6 +85,8 @@ MEW_HEAP_INLINE bool mew_heap_enters(enum mew_heap_event event)
 	return event != MEW_HEAP_LEAVE && event != MEW_HEAP_FOREIGN && event != MEW_HEAP_FAILED;
 }
 
+uint64_t mew_heap_allocations(const struct mew_heap_counts *c);
+
 /* --- the capture -------------------------------------------------------------------------------------------------- */
 
 struct mew_heap { /* one per process */
@@ -75,14 +94,16 @@ struct mew_heap { /* one per process */
 	int open;           /* atomic: the window */
 	int alone;          /* atomic: the window is open and no event yet came while the process had threads */
 	unsigned session;   /* number of the capture; 0 before the first */
-	const struct mew_malloc_family *next;
+	struct mew_malloc_family next; /* a copy: one load less a call */
 	int pid;            /* of the process that opened it */
 	bool stacks;        /* which of the two ways of entering events */
+	bool has_headers;   /* a block's size stands in front of it, as glibc's do */
 
 	/* written by events: by the one thread, or under `lock` */
 	unsigned lock __attribute__((aligned(64)));
 	struct mew_heap_counts counts; /* of the one thread, and of threads that are gone */
-	int64_t live, peak;
+	int64_t live, usable;           /* bytes of the tracked blocks: as asked for, and as the allocator made them */
+	int64_t peak, peak_usable;      /* both at the moment when `live` was highest, once it has fallen */
 	uint64_t signals;   /* atomic: calls from a signal handler in the middle of an event */
 };
 extern struct mew_heap mew_heap;
@@ -96,12 +117,16 @@ enum mew_heap_busy {
 struct mew_heap_share; /* memory_count.c */
 
 struct mew_heap_thread {
-	unsigned char busy; /* enum mew_heap_busy */
+	unsigned char busy; /* enum mew_heap_busy; these two first, for mew_heap_admits() */
 	bool paused;
 	bool ended;         /* its function has returned; TSD destructors and libc's own clean-up follow */
 	unsigned session;   /* that `share` belongs to */
+	const void *last;   /* the block it allocated last, if that is not freed */
 	struct mew_heap_share *share;
 	struct mew_unwind_thread *unwind;
+	uint64_t allocations; /* by this thread, where there are several; of all captures */
+	uint64_t before_turn; /* allocations before the running turn of the loop */
+	bool has_turned;      /* it has completed a turn */
 };
 extern MEW_HOT_TLS struct mew_heap_thread mew_heap_self;
 
@@ -120,6 +145,59 @@ MEW_HEAP_INLINE void mew_heap_nested(const struct mew_heap_thread *self)
 {
 	if (self->busy == MEW_HEAP_ACCOUNTING)
 		(void)__atomic_fetch_add(&mew_heap.signals, 1, __ATOMIC_RELAXED);
+}
+
+/* May a call of this thread bring a block? It is neither in a pause nor inside mew: one comparison. Context: malloc. */
+MEW_HEAP_INLINE bool mew_heap_admits(const struct mew_heap_thread *self)
+{
+	uint16_t both;
+
+	__builtin_memcpy(&both, self, sizeof both);
+	if (MEW_LIKELY(both == 0))
+		return true;
+	mew_heap_nested(self);
+	return false;
+}
+
+/*
+ * Usable size of a block, as the allocator says it. glibc's own function also looks at the block behind, which is a cache
+ * miss more (on 4096 blocks of mixed sizes 10 ns); where the word in front of a block was seen to hold the same figure
+ * (memory.c tries before each capture), that word is read. Context: malloc.
+ */
+#define MEW_HEAP_HEADER_FLAGS ((size_t)7)
+#define MEW_HEAP_HEADER_MAPPED ((size_t)2)
+MEW_HEAP_INLINE size_t mew_heap_header_usable(const void *block)
+{
+	size_t header = ((const size_t *)block)[-1];
+
+	return (header & ~MEW_HEAP_HEADER_FLAGS) -
+	       ((header & MEW_HEAP_HEADER_MAPPED) != 0 ? 2 * sizeof header : sizeof header);
+}
+
+MEW_HEAP_INLINE size_t mew_heap_usable(const void *block)
+{
+	if (MEW_LIKELY(mew_heap.has_headers))
+		return mew_heap_header_usable(block);
+	return mew_heap.next.do_usable_size((void *)(uintptr_t)block);
+}
+
+/* Is `block`, which is being freed, the one this thread allocated last? Context: malloc. */
+MEW_HEAP_INLINE bool mew_heap_is_temporary(struct mew_heap_thread *self, const void *block)
+{
+	if (self->last != block)
+		return false;
+	self->last = NULL; /* another thread may get the same address */
+	return true;
+}
+
+/* The peak is complete when something goes that counted for it. Call before `live` falls. */
+MEW_HEAP_INLINE bool mew_heap_crest(void)
+{
+	if (MEW_LIKELY(mew_heap.live <= mew_heap.peak))
+		return false;
+	mew_heap.peak = mew_heap.live;
+	mew_heap.peak_usable = mew_heap.usable;
+	return true;
 }
 
 /*
@@ -156,6 +234,20 @@ void mew_heap_count_finish(void);
 /* Forget the threads. Context: no window. */
 void mew_heap_count_close(void);
 
+/* Allocations and live bytes of all threads so far. Context: a thread in the window, outside events. */
+void mew_heap_totals(uint64_t *allocations, int64_t *live);
+
+/* --- iterations (memory_turns.c) ---------------------------------------------------------------------------------- */
+
+/* Begin a window of so many benchmark threads. */
+void mew_heap_turns_begin(unsigned threads);
+/* The calling benchmark thread begins, or ended one turn of the loop with `iterations`. Context: in the window. */
+void mew_heap_turns_join(struct mew_heap_thread *self);
+void mew_heap_turn(struct mew_heap_thread *self, uint64_t iterations);
+
+struct mew_sink;
+void mew_heap_turns_drain(struct mew_sink *sink);
+
 /* --- stacks (memory_capture.c) ------------------------------------------------------------------------------------ */
 
 extern const struct mew_malloc_family mew_heap_capture_family;
@@ -169,9 +261,11 @@ void mew_heap_capture_reset(void);
 void mew_heap_capture_finish(void);
 void mew_heap_capture_close(void);
 
-struct mew_sink;
 /* Push every stack and its figures. Context: drain; allocates. */
 void mew_heap_capture_drain(struct mew_sink *sink, const struct mew_hooks_api *api);
+/* Allocations whose stack found no room; bytes of memory in use for stacks. */
+uint64_t mew_heap_capture_stackless(void);
+size_t mew_heap_capture_bytes(void);
 #pragma GCC visibility pop
 
 #endif

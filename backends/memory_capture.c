@@ -21,6 +21,7 @@
 #include "sink.h"
 #include "stackset.h"
 #include "unwind.h"
+#include "unwind_memo.h"
 
 #include "hotpath.h"
 
@@ -28,6 +29,8 @@
 #define OWN_FRAMES_MAX 8u /* of mew, between the walk and the hook's caller */
 #define STACKS ((size_t)1 << 18) /* reserved, not touched: more would spread the hash over more pages */
 #define FRAMES ((size_t)1 << 23)
+#define LAYOUTS ((size_t)1 << 14)
+#define LAYOUT_WORDS ((size_t)1 << 20)
 
 _Static_assert(STACKS < (size_t)1 << MEW_SHADOW_STACK_BITS, "a table entry must hold every stack's number");
 
@@ -35,10 +38,11 @@ struct stack_figures {
 	int64_t at_peak, since;
 	uint64_t seen; /* number of the last peak that at_peak knows */
 	uint64_t cumulative_bytes, allocations;
+	uint32_t layout; /* that a walk found this stack with last; 0 for none (unwind_memo.h) */
 };
 
 static struct {
-	struct mew_stackset *set;
+	struct mew_stackset *set, *layouts;
 	struct stack_figures *figures; /* by id; 0 is what found no room in the set */
 	uintptr_t entry_lo, entry_hi;
 	uint64_t peaks;
@@ -46,16 +50,18 @@ static struct {
 
 /* --- the unwinder of each thread ---------------------------------------------------------------------------------- */
 
-union unwinder {
-	struct mew_unwind_thread state;
-	union unwinder *next;
+struct unwinder {
+	struct mew_unwind_thread state; /* first: a thread has its address */
+	struct mew_unwind_memo memo;
+	unsigned session; /* that the memo belongs to */
+	struct unwinder *next;
 };
-static union unwinder *spare_unwinders; /* never unmapped: a late thread may still walk with one */
+static struct unwinder *spare_unwinders; /* never unmapped: a late thread may still walk with one */
 static unsigned spare_lock;
 
-static union unwinder *take_unwinder(void)
+static struct unwinder *take_unwinder(void)
 {
-	union unwinder *u = NULL;
+	struct unwinder *u = NULL;
 
 	if (!mew_heap_lock(&spare_lock))
 		return NULL;
@@ -69,7 +75,7 @@ static union unwinder *take_unwinder(void)
 	return u != NULL ? u : mew_os_map(sizeof *u);
 }
 
-static void give_unwinder_back(union unwinder *u)
+static void give_unwinder_back(struct unwinder *u)
 {
 	if (!mew_heap_lock(&spare_lock))
 		return;
@@ -86,7 +92,7 @@ int mew_heap_capture_join(struct mew_heap_thread *self)
 {
 	unsigned char was = self->busy;
 	int saved = errno;
-	union unwinder *u;
+	struct unwinder *u;
 
 	if (self->unwind != NULL)
 		return 0;
@@ -105,7 +111,7 @@ int mew_heap_capture_join(struct mew_heap_thread *self)
 
 void mew_heap_capture_leave(struct mew_heap_thread *self)
 {
-	union unwinder *u = (union unwinder *)self->unwind;
+	struct unwinder *u = (struct unwinder *)self->unwind;
 
 	self->unwind = NULL;
 	if (u != NULL)
@@ -113,33 +119,71 @@ void mew_heap_capture_leave(struct mew_heap_thread *self)
 }
 
 /*
- * The stack above a hook. Its leaf is the call of the allocator: that call's last byte, so that it reads as an exact
- * place.
+ * The stack above a hook, by a walk. Its leaf is the call of the allocator: that call's last byte, so that it reads as an
+ * exact place. Of its own and out of line, for the room that its notes need on the stack.
  *
- * pcs      room for FRAMES_MAX
- * Returns  where it begins in pcs; *n is its depth, at least 1: the caller alone where the walk does not get that far
+ * regs     where the walk begins; sp in the frame of the caller
+ * Returns  the stack's number; 0 for none
  */
-static const uintptr_t *walk(struct mew_heap_thread *self, const void *caller, uintptr_t *pcs, size_t *n)
+static MEW_NOINLINE uint32_t walk(struct mew_heap_thread *self, const struct mew_unwind_regs *regs, const void *caller)
 {
-	struct mew_unwind_regs regs;
+	uintptr_t pcs[FRAMES_MAX], slots[FRAMES_MAX], alone = (uintptr_t)caller - 1;
+	struct unwinder *u = (struct unwinder *)self->unwind;
+	struct mew_unwind_trail trail;
 	enum mew_unwind_stop stop;
-	size_t found = 0;
+	uint32_t id, layout;
+	size_t n;
 
-	if (self->unwind != NULL || (!self->ended && mew_heap_capture_join(self) == 0)) {
-		mew_unwind_here(&regs);
-		found = mew_unwind_walk(self->unwind, &regs, capture.entry_lo, capture.entry_hi, pcs, FRAMES_MAX,
-					&stop);
+	trail.slots = slots;
+	n = mew_unwind_walk_trail(&u->state, regs, capture.entry_lo, capture.entry_hi, pcs, FRAMES_MAX, &stop, &trail);
+	for (size_t i = 1; i < n && i < OWN_FRAMES_MAX; i++) {
+		if (pcs[i] != (uintptr_t)caller)
+			continue;
+		layout = mew_memo_learn(&u->memo, capture.layouts, regs, pcs, i, n, &trail);
+		pcs[i]--;
+		id = mew_stackset_intern(capture.set, &pcs[i], n - i);
+		if (id != 0)
+			__atomic_store_n(&capture.figures[id].layout, layout, __ATOMIC_RELAXED);
+		return id;
 	}
-	for (size_t i = 0; i < found && i < OWN_FRAMES_MAX; i++) {
-		if (pcs[i] == (uintptr_t)caller) {
-			pcs[i]--;
-			*n = found - i;
-			return &pcs[i];
-		}
+	return mew_stackset_intern(capture.set, &alone, 1); /* the walk does not get that far */
+}
+
+static MEW_NOINLINE bool get_unwinder(struct mew_heap_thread *self)
+{
+	struct unwinder *u = (struct unwinder *)self->unwind;
+
+	if (u == NULL && (self->ended || mew_heap_capture_join(self) != 0))
+		return false;
+	u = (struct unwinder *)self->unwind;
+	memset(&u->memo, 0, sizeof u->memo); /* what it holds belongs to another capture */
+	u->session = mew_heap.session;
+	return true;
+}
+
+/* The number of the stack above a hook: recognised if possible, else walked. No lock is held. */
+MEW_HEAP_INLINE uint32_t stack_of(struct mew_heap_thread *self, const void *caller)
+{
+	const struct unwinder *u = (const struct unwinder *)self->unwind;
+	uintptr_t pcs[FRAMES_MAX];
+	struct mew_unwind_regs regs;
+	uint32_t id, layout = 0;
+	size_t n;
+
+	if (MEW_UNLIKELY(u == NULL || u->session != mew_heap.session) && !get_unwinder(self)) {
+		pcs[0] = (uintptr_t)caller - 1;
+		return mew_stackset_intern(capture.set, pcs, 1);
 	}
-	pcs[0] = (uintptr_t)caller - 1;
-	*n = 1;
-	return pcs;
+	u = (const struct unwinder *)self->unwind;
+	mew_unwind_here(&regs);
+	n = mew_memo_recall(&u->memo, &regs, (uintptr_t)caller, pcs, &layout);
+	if (MEW_LIKELY(n != 0)) {
+		pcs[0]--;
+		id = mew_stackset_find(capture.set, pcs, n);
+		if (MEW_LIKELY(id != 0 && __atomic_load_n(&capture.figures[id].layout, __ATOMIC_RELAXED) == layout))
+			return id;
+	}
+	return walk(self, &regs, caller);
 }
 
 /* --- events, in one order ----------------------------------------------------------------------------------------- */
@@ -148,10 +192,8 @@ static void change(uint32_t id, int64_t bytes)
 {
 	struct stack_figures *f = &capture.figures[id];
 
-	if (bytes < 0 && mew_heap.live > mew_heap.peak) {
-		mew_heap.peak = mew_heap.live;
+	if (bytes < 0 && mew_heap_crest())
 		capture.peaks++;
-	}
 	mew_heap.live += bytes;
 	if (f->seen != capture.peaks) {
 		f->at_peak += f->since;
@@ -176,59 +218,81 @@ static bool begin_event(bool *may_enter)
 	return locked;
 }
 
-static MEW_NOINLINE void enter_block(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
-				     size_t size, size_t old_size, uint32_t old_stack, const void *caller)
+static void record(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
+		   size_t usable, const struct mew_heap_block *old, uint32_t id)
 {
-	uintptr_t pcs[FRAMES_MAX];
-	const uintptr_t *stack;
-	bool may_enter, locked;
-	uint32_t id;
-	size_t n;
+	struct stack_figures *f = &capture.figures[id];
 
-	stack = walk(self, caller, pcs, &n);
-	locked = begin_event(&may_enter);
-	if (!may_enter)
-		goto out;
-	id = mew_stackset_intern(capture.set, stack, n);
 	if (!mew_shadow_put(block, size, id)) {
 		mew_heap.counts.lost++;
-		goto out;
+		return;
 	}
+	self->last = block;
+	self->allocations++;
 	mew_heap_note(&mew_heap.counts, event, size);
 	if (event == MEW_HEAP_MOVE || event == MEW_HEAP_RESIZE)
-		change(old_stack, -(int64_t)old_size);
+		change(old->stack, -(int64_t)old->size);
 	change(id, (int64_t)size);
-	capture.figures[id].allocations++;
-	capture.figures[id].cumulative_bytes += size;
-out:
+	mew_heap.usable += (int64_t)usable - (int64_t)old->usable;
+	f->allocations++;
+	f->cumulative_bytes += size;
+}
+
+static MEW_NOINLINE void enter_block(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+				     size_t size, size_t usable, const struct mew_heap_block *old, const void *caller)
+{
+	uint32_t id = stack_of(self, caller);
+	bool may_enter, locked = begin_event(&may_enter);
+
+	if (may_enter)
+		record(self, event, block, size, usable, old, id);
 	if (locked)
 		mew_heap_unlock(&mew_heap.lock);
 }
 
 /* Events without a stack of their own: what leaves, leaves the stack that it came by. */
-static MEW_NOINLINE void enter_rest(enum mew_heap_event event, const void *block, size_t size, size_t old_size,
-				    uint32_t old_stack)
+static MEW_NOINLINE void enter_rest(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+				    size_t size, size_t usable, const struct mew_heap_block *old)
 {
 	bool may_enter, locked = begin_event(&may_enter);
 
 	if (may_enter) {
-		if (event == MEW_HEAP_SHRINK && !mew_shadow_put(block, size, old_stack))
+		if (event == MEW_HEAP_SHRINK && !mew_shadow_put(block, size, old->stack))
 			mew_heap.counts.lost++;
+		if (event == MEW_HEAP_LEAVE && mew_heap_is_temporary(self, block))
+			mew_heap.counts.temporary++;
 		mew_heap_note(&mew_heap.counts, event, size);
-		if (event == MEW_HEAP_LEAVE || event == MEW_HEAP_SHRINK)
-			change(old_stack, (int64_t)size - (int64_t)old_size);
+		if (event == MEW_HEAP_LEAVE || event == MEW_HEAP_SHRINK) {
+			change(old->stack, (int64_t)size - (int64_t)old->size);
+			mew_heap.usable += (int64_t)usable - (int64_t)old->usable;
+		}
 	}
 	if (locked)
 		mew_heap_unlock(&mew_heap.lock);
 }
 
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+MEW_HEAP_INLINE bool take(const void *block, struct mew_heap_block *old)
+{
+	if (!mew_shadow_take(block, &old->size, &old->stack))
+		return false;
+	old->usable = mew_heap_usable(block);
+	return true;
+}
+
+MEW_HEAP_INLINE void put_back(const void *block, const struct mew_heap_block *old)
+{
+	(void)mew_shadow_put(block, old->size, old->stack); /* it was there, so its leaf is */
+}
+
 MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
-			 size_t old_size, uint32_t old_stack, const void *caller)
+			   size_t usable, const struct mew_heap_block *old, const void *caller)
 {
 	if (event == MEW_HEAP_SHRINK || !mew_heap_enters(event))
-		enter_rest(event, block, size, old_size, old_stack);
+		enter_rest(self, event, block, size, usable, old);
 	else
-		enter_block(self, event, block, size, old_size, old_stack, caller);
+		enter_block(self, event, block, size, usable, old, caller);
 }
 
 #include "memory_family.h"
@@ -242,8 +306,9 @@ int mew_heap_capture_open(uintptr_t entry_lo, uintptr_t entry_hi)
 	capture.entry_lo = entry_lo;
 	capture.entry_hi = entry_hi;
 	capture.set = mew_stackset_new(STACKS, FRAMES);
+	capture.layouts = mew_stackset_new(LAYOUTS, LAYOUT_WORDS);
 	capture.figures = mew_os_reserve((STACKS + 1) * sizeof *capture.figures);
-	if (capture.set != NULL && capture.figures != NULL && mew_modules_renew() == 0)
+	if (capture.set != NULL && capture.layouts != NULL && capture.figures != NULL && mew_modules_renew() == 0)
 		return 0;
 	mew_heap_capture_close();
 	return -1;
@@ -254,8 +319,8 @@ void mew_heap_capture_reset(void)
 	if (!mew_heap_lock(&mew_heap.lock))
 		return;
 	memset(&mew_heap.counts, 0, sizeof mew_heap.counts);
-	mew_heap.live = 0;
-	mew_heap.peak = 0;
+	mew_heap.live = mew_heap.usable = 0;
+	mew_heap.peak = mew_heap.peak_usable = 0;
 	capture.peaks = 0;
 	mew_heap_unlock(&mew_heap.lock);
 }
@@ -265,18 +330,16 @@ void mew_heap_capture_finish(void)
 	if (!mew_heap_lock(&mew_heap.lock))
 		return;
 	mew_heap_window_close();
-	if (mew_heap.live > mew_heap.peak) {
-		mew_heap.peak = mew_heap.live;
+	if (mew_heap_crest())
 		capture.peaks++;
-	}
-	mew_heap.counts.lost += mew_stackset_lost(capture.set);
 	mew_heap_unlock(&mew_heap.lock);
 }
 
 void mew_heap_capture_close(void)
 {
 	mew_stackset_free(capture.set);
-	capture.set = NULL;
+	mew_stackset_free(capture.layouts);
+	capture.set = capture.layouts = NULL;
 	mew_os_unmap(capture.figures, (STACKS + 1) * sizeof *capture.figures);
 	capture.figures = NULL;
 }
@@ -317,4 +380,16 @@ void mew_heap_capture_drain(struct mew_sink *sink, const struct mew_hooks_api *a
 		row.stack = mew_sink_stack(sink, modules, pcs, depth_in_thread(pcs, n, api));
 		mew_sink_heap(sink, &row);
 	}
+}
+
+uint64_t mew_heap_capture_stackless(void)
+{
+	return mew_stackset_lost(capture.set);
+}
+
+size_t mew_heap_capture_bytes(void)
+{
+	return mew_os_resident(capture.set, mew_stackset_bytes(capture.set)) +
+	       mew_os_resident(capture.layouts, mew_stackset_bytes(capture.layouts)) +
+	       mew_os_resident(capture.figures, (STACKS + 1) * sizeof *capture.figures);
 }

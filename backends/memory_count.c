@@ -28,7 +28,7 @@
 
 #include "hotpath.h"
 
-#define SHARE_BATCH_BYTES ((size_t)16384)
+#define SHARE_BATCH_BYTES ((size_t)65536)
 #define SPINS 100
 #define YIELDS_PER_CHECK 64u
 
@@ -37,6 +37,7 @@ struct mew_heap_share {
 	bool rising;
 	int64_t room; /* bytes it may add alone; no meaning while rising */
 	int64_t live; /* bytes it added minus bytes it removed: below 0 where it frees what others allocated */
+	int64_t usable; /* the same of usable sizes */
 	struct mew_heap_counts counts;
 	struct mew_heap_share *next;
 } __attribute__((aligned(64)));
@@ -120,6 +121,7 @@ static struct mew_heap_share *take_share(void)
 	s->rising = rising;
 	s->room = 0;
 	s->live = 0;
+	s->usable = 0;
 	memset(&s->counts, 0, sizeof s->counts);
 	s->next = shares;
 	shares = s;
@@ -167,9 +169,11 @@ void mew_heap_count_join(struct mew_heap_thread *self)
 
 static void add_counts(struct mew_heap_counts *to, const struct mew_heap_counts *from)
 {
-	to->allocations += from->allocations;
+	for (unsigned i = 0; i < MEW_HEAP_CLASSES; i++)
+		to->sizes[i] += from->sizes[i];
 	to->cumulative_bytes += from->cumulative_bytes;
 	to->frees += from->frees;
+	to->temporary += from->temporary;
 	to->reallocs_moved += from->reallocs_moved;
 	to->reallocs_in_place += from->reallocs_in_place;
 	to->failed += from->failed;
@@ -184,7 +188,9 @@ static void fold(struct mew_heap_share *s)
 	add_counts(&mew_heap.counts, &s->counts);
 	memset(&s->counts, 0, sizeof s->counts);
 	mew_heap.live += s->live;
+	mew_heap.usable += s->usable;
 	s->live = 0;
+	s->usable = 0;
 	s->room = 0;
 }
 
@@ -209,7 +215,7 @@ void mew_heap_count_leave(struct mew_heap_thread *self)
 	mew_heap_unlock(&mew_heap.lock);
 }
 
-/* --- events of several threads ------------------------------------------------------------------------------------ */
+/* --- the peak of several threads ---------------------------------------------------------------------------------- */
 
 MEW_HEAP_INLINE bool fits(const struct mew_heap_share *s, int64_t change)
 {
@@ -234,18 +240,28 @@ static void deal(struct mew_heap_share *first, int64_t slack)
 	first->room += slack - part * n;
 }
 
-/* An event that does not fit its share. Under all locks. */
-static void settle(struct mew_heap_share *mine, int64_t change)
-{
-	int64_t live = mew_heap.live;
+/* What an event changes. */
+struct change {
+	int64_t live, usable;
+};
 
-	for (struct mew_heap_share *s = shares; s != NULL; s = s->next)
+/* An event that does not fit its share. Under all locks. */
+static void settle(struct mew_heap_share *mine, struct change change)
+{
+	int64_t live = mew_heap.live, usable = mew_heap.usable;
+
+	for (struct mew_heap_share *s = shares; s != NULL; s = s->next) {
 		live += s->live;
-	mine->live += change;
-	if (change < 0 && live > mew_heap.peak)
+		usable += s->usable;
+	}
+	mine->live += change.live;
+	mine->usable += change.usable;
+	if (change.live < 0 && live > mew_heap.peak) {
 		mew_heap.peak = live;
-	if (live + change <= mew_heap.peak) {
-		deal(mine, mew_heap.peak - live - change);
+		mew_heap.peak_usable = usable;
+	}
+	if (live + change.live <= mew_heap.peak) {
+		deal(mine, mew_heap.peak - live - change.live);
 		return;
 	}
 	rising = true;
@@ -253,88 +269,141 @@ static void settle(struct mew_heap_share *mine, int64_t change)
 		s->rising = true;
 }
 
-/* The table entry and the numbers of an event. False: the block could not be entered, the event counts as lost. */
-MEW_HEAP_INLINE bool record(struct mew_heap_counts *counts, enum mew_heap_event event, const void *block, size_t size)
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+/* Without stacks an entry has room for what the allocator gave beyond the size, so that a free need not ask for it. */
+#define SLACK_UNKNOWN (((uint32_t)1 << MEW_SHADOW_STACK_BITS) - 1)
+
+MEW_HEAP_INLINE bool put(const void *block, size_t size, size_t usable)
 {
-	if (mew_heap_enters(event) && MEW_UNLIKELY(!mew_shadow_put(block, size, 0))) {
-		counts->lost++;
+	size_t slack = usable - size;
+
+	return mew_shadow_put(block, size, MEW_LIKELY(slack < SLACK_UNKNOWN) ? (uint32_t)slack : SLACK_UNKNOWN);
+}
+
+MEW_HEAP_INLINE bool take(const void *block, struct mew_heap_block *old)
+{
+	uint32_t slack;
+
+	if (!mew_shadow_take(block, &old->size, &slack))
 		return false;
+	old->stack = 0;
+	old->usable = old->size + slack;
+	if (MEW_UNLIKELY(slack == SLACK_UNKNOWN))
+		old->usable = mew_heap_usable(block);
+	return true;
+}
+
+MEW_HEAP_INLINE void put_back(const void *block, const struct mew_heap_block *old)
+{
+	(void)put(block, old->size, old->usable); /* it was there, so its leaf is */
+}
+
+/*
+ * The table entry, the numbers and the thread's last block. False: the block could not be entered, the event counts as
+ * lost.
+ */
+MEW_HEAP_INLINE bool record(struct mew_heap_thread *self, struct mew_heap_counts *counts, enum mew_heap_event event,
+			    const void *block, size_t size, size_t usable)
+{
+	if (mew_heap_enters(event)) {
+		if (MEW_UNLIKELY(!put(block, size, usable))) {
+			counts->lost++;
+			return false;
+		}
+		if (event != MEW_HEAP_SHRINK)
+			self->last = block;
+	} else if (event == MEW_HEAP_LEAVE && mew_heap_is_temporary(self, block)) {
+		counts->temporary++;
 	}
 	mew_heap_note(counts, event, size);
 	return true;
 }
 
-static MEW_NOINLINE void enter_together(struct mew_heap_share *s, enum mew_heap_event event, const void *block,
-					size_t size, int64_t change)
+/* --- events of several threads ------------------------------------------------------------------------------------ */
+
+static MEW_NOINLINE void enter_together(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+					size_t size, size_t usable, struct change change)
 {
+	struct mew_heap_share *s = self->share;
+
 	if (!lock_all())
 		return; /* a forked child; nobody asks for its figures */
-	if (__atomic_load_n(&mew_heap.open, __ATOMIC_RELAXED) && record(&s->counts, event, block, size))
+	if (__atomic_load_n(&mew_heap.open, __ATOMIC_RELAXED) && record(self, &s->counts, event, block, size, usable))
 		settle(s, change);
 	unlock_all();
 }
 
 MEW_HEAP_INLINE void enter_share(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
-				 size_t size, int64_t change)
+				 size_t size, size_t usable, struct change change)
 {
 	struct mew_heap_share *s;
 
 	if (MEW_UNLIKELY(self->session != mew_heap.session || self->share == NULL) && !join(self))
 		return;
+	if (mew_heap_enters(event) && event != MEW_HEAP_SHRINK)
+		self->allocations++;
 	s = self->share;
 	if (MEW_UNLIKELY(!mew_heap_lock(&s->lock)))
 		return;
-	if (MEW_UNLIKELY(!fits(s, change))) {
+	if (MEW_UNLIKELY(!fits(s, change.live))) {
 		mew_heap_unlock(&s->lock);
-		enter_together(s, event, block, size, change);
+		enter_together(self, event, block, size, usable, change);
 		return;
 	}
-	if (MEW_LIKELY(__atomic_load_n(&mew_heap.open, __ATOMIC_RELAXED)) && record(&s->counts, event, block, size)) {
-		s->live += change;
-		s->room -= change;
+	if (MEW_LIKELY(__atomic_load_n(&mew_heap.open, __ATOMIC_RELAXED)) &&
+	    record(self, &s->counts, event, block, size, usable)) {
+		s->live += change.live;
+		s->usable += change.usable;
+		s->room -= change.live;
 	}
 	mew_heap_unlock(&s->lock);
 }
 
 /* Of its own for the two events that matter for speed. */
-static MEW_NOINLINE void enter_join(struct mew_heap_thread *self, const void *block, size_t size)
+static MEW_NOINLINE void enter_join(struct mew_heap_thread *self, const void *block, size_t size, size_t usable)
 {
-	enter_share(self, MEW_HEAP_JOIN, block, size, (int64_t)size);
+	enter_share(self, MEW_HEAP_JOIN, block, size, usable, (struct change){ (int64_t)size, (int64_t)usable });
 }
 
-static MEW_NOINLINE void enter_leave(struct mew_heap_thread *self, size_t size)
+static MEW_NOINLINE void enter_leave(struct mew_heap_thread *self, const void *block, size_t size, size_t usable)
 {
-	enter_share(self, MEW_HEAP_LEAVE, NULL, 0, -(int64_t)size);
+	enter_share(self, MEW_HEAP_LEAVE, block, 0, 0, (struct change){ -(int64_t)size, -(int64_t)usable });
 }
 
 static MEW_NOINLINE void enter_other(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
-				     size_t size, int64_t change)
+				     size_t size, size_t usable, struct change change)
 {
-	enter_share(self, event, block, size, change);
+	enter_share(self, event, block, size, usable, change);
 }
 
 /* --- one event ---------------------------------------------------------------------------------------------------- */
 
-MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
-			 size_t old_size, uint32_t old_stack, const void *caller)
+MEW_HEAP_INLINE void enter_alone(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+				 size_t size, size_t usable, const struct mew_heap_block *old)
 {
-	int64_t change = (int64_t)size - (int64_t)old_size;
+	if (!record(self, &mew_heap.counts, event, block, size, usable))
+		return;
+	if (event != MEW_HEAP_JOIN && old->size > size)
+		(void)mew_heap_crest();
+	mew_heap.live += (int64_t)size - (int64_t)old->size;
+	mew_heap.usable += (int64_t)usable - (int64_t)old->usable;
+}
 
-	(void)old_stack;
+MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
+			   size_t usable, const struct mew_heap_block *old, const void *caller)
+{
+	struct change change = { (int64_t)size - (int64_t)old->size, (int64_t)usable - (int64_t)old->usable };
+
 	(void)caller;
-	if (MEW_LIKELY(mew_heap_alone())) {
-		if (!record(&mew_heap.counts, event, block, size))
-			return;
-		mew_heap.live += change;
-		if (mew_heap.live > mew_heap.peak)
-			mew_heap.peak = mew_heap.live;
-	} else if (event == MEW_HEAP_JOIN) {
-		enter_join(self, block, size);
-	} else if (event == MEW_HEAP_LEAVE) {
-		enter_leave(self, old_size);
-	} else {
-		enter_other(self, event, block, size, change);
-	}
+	if (MEW_LIKELY(mew_heap_alone()))
+		enter_alone(self, event, block, size, usable, old);
+	else if (event == MEW_HEAP_JOIN)
+		enter_join(self, block, size, usable);
+	else if (event == MEW_HEAP_LEAVE)
+		enter_leave(self, block, old->size, old->usable);
+	else
+		enter_other(self, event, block, size, usable, change);
 }
 
 #include "memory_family.h"
@@ -347,13 +416,14 @@ void mew_heap_count_reset(void)
 {
 	(void)lock_all();
 	memset(&mew_heap.counts, 0, sizeof mew_heap.counts);
-	mew_heap.live = 0;
-	mew_heap.peak = 0;
+	mew_heap.live = mew_heap.usable = 0;
+	mew_heap.peak = mew_heap.peak_usable = 0;
 	rising = true;
 	for (struct mew_heap_share *s = shares; s != NULL; s = s->next) {
 		s->rising = true;
 		s->room = 0;
 		s->live = 0;
+		s->usable = 0;
 		memset(&s->counts, 0, sizeof s->counts);
 	}
 	unlock_all();
@@ -365,8 +435,31 @@ void mew_heap_count_finish(void)
 	mew_heap_window_close();
 	for (struct mew_heap_share *s = shares; s != NULL; s = s->next)
 		fold(s);
-	if (mew_heap.live > mew_heap.peak)
-		mew_heap.peak = mew_heap.live;
+	(void)mew_heap_crest();
+	unlock_all();
+}
+
+uint64_t mew_heap_allocations(const struct mew_heap_counts *c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < MEW_HEAP_CLASSES; i++)
+		sum += c->sizes[i];
+	return sum;
+}
+
+void mew_heap_totals(uint64_t *allocations, int64_t *live)
+{
+	*allocations = 0;
+	*live = 0;
+	if (!lock_all())
+		return; /* a forked child */
+	*allocations = mew_heap_allocations(&mew_heap.counts);
+	*live = mew_heap.live;
+	for (struct mew_heap_share *s = shares; s != NULL; s = s->next) {
+		*allocations += mew_heap_allocations(&s->counts);
+		*live += s->live;
+	}
 	unlock_all();
 }
 

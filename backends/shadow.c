@@ -42,6 +42,9 @@ struct mew_shadow_leaf *mew_shadow_leaf_make(size_t slot)
 	if (slot >= mew_shadow_table.roots)
 		return NULL;
 	leaf = mew_os_reserve(sizeof *leaf);
+	/* a page of the table for every 8 KiB of heap is one more that the processor must find: large ones are few */
+	if (leaf != NULL)
+		(void)syscall(SYS_madvise, leaf->entry, sizeof leaf->entry, MADV_HUGEPAGE);
 	if (leaf != NULL && !__atomic_compare_exchange_n(&mew_shadow_table.root[slot], &none, leaf, 0, __ATOMIC_RELEASE,
 							 __ATOMIC_ACQUIRE)) {
 		mew_os_unmap(leaf, sizeof *leaf); /* another thread was first */
@@ -71,4 +74,17 @@ void mew_shadow_next_epoch(void)
 		return;
 	forget_all();
 	mew_shadow_table.epoch = EPOCH_ONE;
+}
+
+size_t mew_shadow_bytes(void)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < mew_shadow_table.roots; i++) {
+		const struct mew_shadow_leaf *leaf = mew_shadow_table.root[i];
+
+		if (leaf != NULL)
+			bytes += mew_os_resident(leaf, sizeof *leaf);
+	}
+	return bytes;
 }

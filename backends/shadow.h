@@ -53,6 +53,9 @@ int mew_shadow_init(unsigned granule_bits);
 /* Begin a window: no block is in the table. Context: outside windows. */
 void mew_shadow_next_epoch(void);
 
+/* Bytes of memory that the table takes. Context: outside windows. */
+size_t mew_shadow_bytes(void);
+
 /*
  * The leaf of a root slot, mapped now if need be; NULL when the kernel refuses. Keeps errno. Context: any thread,
  * malloc.

@@ -41,6 +41,8 @@ void *mew_os_map(size_t bytes);
 /* The same, but pages are charged only when touched, so it may be far larger than memory. */
 void *mew_os_reserve(size_t bytes);
 void mew_os_unmap(void *memory, size_t bytes);
+/* Bytes of such memory that are really there. 0 when the kernel does not say. Context: outside windows. */
+size_t mew_os_resident(const void *memory, size_t bytes);
 
 /*
  * Bounds of the calling thread's stack.

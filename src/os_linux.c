@@ -42,6 +42,22 @@ void mew_os_unmap(void *memory, size_t bytes)
 		(void)syscall(SYS_munmap, memory, bytes);
 }
 
+size_t mew_os_resident(const void *memory, size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (bytes + page - 1) / page, found = 0;
+	unsigned char present[4096];
+
+	for (size_t first = 0; first < pages; first += sizeof present) {
+		size_t n = pages - first < sizeof present ? pages - first : sizeof present;
+
+		if (syscall(SYS_mincore, (const char *)memory + first * page, n * page, present) != 0)
+			return 0;
+		for (size_t i = 0; i < n; i++)
+			found += present[i] & 1u;
+	}
+	return found * page;
+}
+
 int mew_os_stack_bounds(uintptr_t *lo, uintptr_t *hi)
 {
 	pthread_attr_t attr;

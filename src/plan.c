@@ -284,26 +284,47 @@ static void time_interleaved(struct run *r)
 
 /* --- memory and CPU --------------------------------------------------------------------------------------------- */
 
-static struct mew_case *fixed(struct run *r, struct mew_plan_case *c, int phase, uint64_t iterations, bool captured)
+/* A block of so many iterations, in chunks of `loops`. */
+static struct mew_request fixed(const struct run *r, const struct mew_plan_case *c, int phase, uint64_t iterations,
+				uint64_t loops)
 {
 	struct mew_request rq = request(r, c, phase, 0);
 
-	rq.captured = captured;
-	rq.plan.loops = rq.plan.exact = iterations;
-	rq.plan.max_samples = 4;
-	rq.plan.free_running = captured;
-	return block(r, c, &rq);
+	rq.plan.loops = loops;
+	rq.plan.exact = iterations;
+	if (iterations / loops < rq.plan.max_samples)
+		rq.plan.max_samples = iterations / loops + 1;
+	return rq;
+}
+
+static bool warm_up_fixed(struct run *r, struct mew_plan_case *c, int phase, uint64_t iterations)
+{
+	uint64_t few = iterations < 10 ? 1 : iterations / 10;
+	struct mew_request rq = fixed(r, c, phase, few, few);
+
+	return block(r, c, &rq) != NULL;
 }
 
 static void memory_case(struct run *r, struct mew_plan_case *c)
 {
 	uint64_t iterations = c->iterations != 0 ? c->iterations : r->o->memory_iterations;
+	struct mew_request rq = fixed(r, c, MEW_PHASE_MEMORY_VALUE, iterations, 1); /* single turns are figures too */
 
 	open_case(r, c);
-	if (go_on(r, c) && fixed(r, c, MEW_PHASE_MEMORY_WARMUP, iterations < 10 ? 1 : iterations / 10, false) != NULL)
-		(void)fixed(r, c, MEW_PHASE_MEMORY_VALUE, iterations, true);
+	rq.captured = rq.plan.free_running = true;
+	if (go_on(r, c) && warm_up_fixed(r, c, MEW_PHASE_MEMORY_WARMUP, iterations))
+		(void)block(r, c, &rq);
 	r->done++;
 	close_case(r, c);
+}
+
+static void cpu_exactly(struct run *r, struct mew_plan_case *c, uint64_t iterations)
+{
+	struct mew_request rq = fixed(r, c, MEW_PHASE_CPU_VALUE, iterations, iterations);
+
+	rq.captured = rq.plan.free_running = true;
+	if (warm_up_fixed(r, c, MEW_PHASE_CPU_WARMUP, iterations))
+		(void)block(r, c, &rq);
 }
 
 /* Until there are enough iterations and samples, in chunks found by the warm-up. */
@@ -335,8 +356,8 @@ static void cpu_case(struct run *r, struct mew_plan_case *c)
 	if (go_on(r, c)) {
 		if (exact == 0)
 			cpu_until_known(r, c);
-		else if (fixed(r, c, MEW_PHASE_CPU_WARMUP, exact < 10 ? 1 : exact / 10, false) != NULL)
-			(void)fixed(r, c, MEW_PHASE_CPU_VALUE, exact, true);
+		else
+			cpu_exactly(r, c, exact);
 	}
 	r->done++;
 	close_case(r, c);

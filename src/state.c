@@ -364,6 +364,8 @@ uint64_t mew_loop_turn_(struct mew_state *st)
 	if (st->stage != MEW_STAGE_LOOP)
 		return 0;
 	end_sample(st);
+	if (st->attached && b->backend->turn != NULL)
+		b->backend->turn(b->capture, st->thread, st->chunk);
 	if (b->threads > 1 && b->plan.free_running) {
 		next = go_on_alone(st);
 		if (next != 0)

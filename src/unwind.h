@@ -50,6 +50,30 @@ size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs
 		       uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop);
 
 /*
+ * The words that steered a walk. Whoever finds the same words at the same places, seen from the stack pointer, is on the
+ * same stack (unwind_memo.h).
+ */
+#define MEW_TRAIL_FRAMES 64
+struct mew_trail_word {
+	uintptr_t at; /* address on the stack; MEW_TRAIL_BP, MEW_TRAIL_BX: the register that the walk began with */
+	uintptr_t value;
+};
+enum { MEW_TRAIL_BP = 1, MEW_TRAIL_BX = 2 };
+struct mew_unwind_trail {
+	uintptr_t *slots; /* given, room for `max`: slots[i] is the address that pcs[i] was read from, from 1 on */
+	bool whole;       /* the walk came to its end, and nothing but these words steered it */
+	uint64_t generation;       /* of the snapshot it went by */
+	struct mew_trail_word end; /* the return address that ended it; at is 0 where the last frame has none */
+	struct mew_trail_word frame[MEW_TRAIL_FRAMES]; /* frame pointers that a canonical frame address came from */
+	size_t nframes;
+};
+
+/* mew_unwind_walk(), and what it went by. */
+size_t mew_unwind_walk_trail(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+			     uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
+			     struct mew_unwind_trail *trail);
+
+/*
  * The caller's own registers, as seen in the function that calls this inline. Stored straight to memory: an output
  * register could be one of those that are read after it.
  */

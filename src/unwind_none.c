@@ -23,6 +23,14 @@ size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs
 	return 1;
 }
 
+size_t mew_unwind_walk_trail(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+			     uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
+			     struct mew_unwind_trail *trail)
+{
+	trail->whole = false;
+	return mew_unwind_walk(t, regs, entry_lo, entry_hi, pcs, max, stop);
+}
+
 void mew_unwind_from_ucontext(struct mew_unwind_regs *r, const void *ucontext)
 {
 	*r = (struct mew_unwind_regs){ .context = ucontext };

@@ -284,10 +284,8 @@ static int step_by_frame_pointer(struct frame *f, const struct mew_modules *modu
 	return STEPPED;
 }
 
-static inline int step(struct frame *f, struct mew_unwind_thread *t, const struct mew_modules *modules)
+static inline int step(struct frame *f, struct mew_unwind_thread *t, const struct mew_modules *modules, uint64_t rule)
 {
-	uint64_t rule = rule_at(t, modules, f->leaf ? f->ip : f->ip - 1);
-
 	if (MEW_LIKELY(mew_rule_kind(rule) > MEW_RULE_SIGNAL))
 		return step_by_rule(f, rule);
 	switch (mew_rule_kind(rule)) {
@@ -301,12 +299,69 @@ static inline int step(struct frame *f, struct mew_unwind_thread *t, const struc
 	}
 }
 
-size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
-		       uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop)
+/* --- the trail ---------------------------------------------------------------------------------------------------- */
+
+struct origins { /* where the two registers' values were read */
+	uintptr_t bp, bx;
+};
+
+static void steered_by(struct mew_unwind_trail *trail, uintptr_t at, uintptr_t value)
+{
+	if (trail->nframes > 0 && trail->frame[trail->nframes - 1].at == at)
+		return;
+	if (trail->nframes == MEW_TRAIL_FRAMES)
+		trail->whole = false;
+	else
+		trail->frame[trail->nframes++] = (struct mew_trail_word){ at, value };
+}
+
+/* Where a register of the caller was read, as restore() decides it. */
+static uintptr_t origin_of(struct mew_unwind_trail *trail, const struct frame *f, const struct origins *o,
+			   enum mew_rule_save how, uintptr_t slot, uintptr_t cfa, uintptr_t old)
+{
+	uintptr_t at = f->bp + slot;
+
+	switch (how) {
+	case MEW_SAVE_CFA: return cfa + slot;
+	case MEW_SAVE_BP: steered_by(trail, o->bp, f->bp); return at >= f->sp && at < cfa ? at : old;
+	default: return old;
+	}
+}
+
+/* Note what a step from `f` to the stack pointer `cfa` went by. What is rare makes the trail useless instead of long. */
+static void note_step(struct mew_unwind_trail *trail, const struct frame *f, uint64_t rule, uintptr_t cfa,
+		      struct origins *o)
+{
+	struct origins before = *o;
+
+	switch (mew_rule_kind(rule)) {
+	case MEW_RULE_SP: break;
+	case MEW_RULE_BP: steered_by(trail, o->bp, f->bp); break;
+	case MEW_RULE_BX: steered_by(trail, o->bx, f->bx); break;
+	case MEW_RULE_NONE:
+		steered_by(trail, o->bp, f->bp);
+		trail->whole = trail->whole && !f->leaf;
+		o->bp = f->bp;
+		return;
+	default: trail->whole = false; return;
+	}
+	if (f->bp_lost || f->bx_lost)
+		trail->whole = false;
+	o->bp = origin_of(trail, f, &before, mew_rule_bp(rule), (uintptr_t)mew_rule_bp_offset(rule), cfa, before.bp);
+	o->bx = origin_of(trail, f, &before, mew_rule_bx(rule), (uintptr_t)mew_rule_bx_offset(rule), cfa, before.bx);
+}
+
+/* --- the walk ----------------------------------------------------------------------------------------------------- */
+
+static inline __attribute__((always_inline)) size_t
+walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo, uintptr_t entry_hi,
+     uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop, struct mew_unwind_trail *trail)
 {
 	const struct mew_modules *modules = mew_modules_current();
 	struct frame f = { .ip = regs->ip, .sp = regs->sp, .bp = regs->bp, .bx = regs->bx, .context = regs->context,
-			   .leaf = true };
+			   .leaf = true }, before;
+	struct origins origins = { MEW_TRAIL_BP, MEW_TRAIL_BX };
+	uint64_t rule;
 	size_t n = 0;
 	int why;
 
@@ -319,15 +374,49 @@ size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs
 		return n;
 	forget_old(t, modules->generation);
 	for (;; pcs[n++] = f.ip) { /* ends: each turn stops or fills one of max places */
-		why = step(&f, t, modules);
-		if (why == STEPPED && (f.ip == 0 || (f.ip >= entry_lo && f.ip < entry_hi)))
+		rule = rule_at(t, modules, f.leaf ? f.ip : f.ip - 1);
+		if (trail != NULL)
+			before = f;
+		why = step(&f, t, modules, rule);
+		if (trail != NULL && why == STEPPED)
+			note_step(trail, &before, rule, f.sp, &origins);
+		if (why == STEPPED && (f.ip == 0 || (f.ip >= entry_lo && f.ip < entry_hi))) {
 			why = MEW_STOP_END;
+			if (trail != NULL)
+				trail->end = (struct mew_trail_word){ f.sp - 8, f.ip };
+		}
 		if (why == STEPPED && n == max)
 			why = MEW_STOP_FULL;
 		if (why != STEPPED)
 			break;
+		if (trail != NULL)
+			trail->slots[n] = f.sp - 8; /* however the step was made, the return address lay there */
+	}
+	if (trail != NULL) {
+		trail->whole = trail->whole && why == MEW_STOP_END;
+		trail->generation = modules->generation;
 	}
 	*stop = (enum mew_unwind_stop)why;
+	return n;
+}
+
+size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+		       uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop)
+{
+	return walk(t, regs, entry_lo, entry_hi, pcs, max, stop, NULL);
+}
+
+size_t mew_unwind_walk_trail(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+			     uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
+			     struct mew_unwind_trail *trail)
+{
+	size_t n;
+
+	trail->end = (struct mew_trail_word){ 0, 0 };
+	trail->nframes = 0;
+	trail->whole = true;
+	n = walk(t, regs, entry_lo, entry_hi, pcs, max, stop, trail);
+	trail->whole = trail->whole && *stop == MEW_STOP_END;
 	return n;
 }
 

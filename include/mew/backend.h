@@ -7,6 +7,7 @@
  *   thread_begin                      each benchmark thread, before the window; may allocate and make system calls
  *   begin                             one thread, all benchmark threads ready and waiting: the window opens
  *   pause / resume                    a benchmark thread, inside the window, outermost pairs only
+ *   turn                              a benchmark thread, inside the window: it has ended a turn of the loop, or several at once
  *   end                               one thread, all benchmark threads waiting: the window closes; nothing is recorded after
  *   thread_end                        each benchmark thread that had thread_begin
  *   drain                             runner thread, the body has returned: push what was seen
@@ -49,6 +50,7 @@ struct mew_backend {
 	void (*thread_end)(struct mew_capture *c, unsigned thread);
 	int (*drain)(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err);
 	void (*close)(struct mew_capture *c);
+	void (*turn)(struct mew_capture *c, unsigned thread, uint64_t iterations); /* may be NULL */
 };
 
 #endif

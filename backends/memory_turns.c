@@ -1,0 +1,144 @@
+/*
+ * memory_turns.c - what single iterations did: how often each allocated, and whether the heap grows from one to the next.
+ * Layer L3. A benchmark thread at the end of each turn of its loop, in the window but outside malloc: no heap here.
+ *
+ * With one benchmark thread a turn has what the whole process allocated since the last one; with several, what its own
+ * thread did, since the turns of others overlap it.
+ */
+#include "config.h"
+
+#include "memory.h"
+
+#include "sink.h"
+#include "trend.h"
+
+static struct {
+	unsigned lock;
+	unsigned threads;
+	uint64_t turns, largest; /* largest: iterations of one turn */
+	uint64_t first, least, most;
+	uint64_t usual; /* of the first turn that was no thread's first */
+	bool has_usual, uneven;
+
+	/* live bytes after so many iterations: every `stride`-th turn, so that the room suffices for any number */
+	uint64_t iterations, stride;
+	size_t npoints;
+	double x[MEW_TREND_POINTS], y[MEW_TREND_POINTS];
+} turns;
+
+void mew_heap_turns_begin(unsigned threads)
+{
+	turns.threads = threads;
+	turns.turns = turns.largest = 0;
+	turns.first = turns.most = 0;
+	turns.least = UINT64_MAX;
+	turns.has_usual = turns.uneven = false;
+	turns.iterations = 0;
+	turns.stride = 1;
+	turns.npoints = 0;
+}
+
+void mew_heap_turns_join(struct mew_heap_thread *self)
+{
+	self->before_turn = turns.threads == 1 ? 0 : self->allocations;
+	self->has_turned = false;
+}
+
+/* Half of the points make room; those that stay are where a run of the doubled stride would have put them. */
+static void thin_out(void)
+{
+	for (size_t i = 1; i < turns.npoints; i += 2) {
+		turns.x[i / 2] = turns.x[i];
+		turns.y[i / 2] = turns.y[i];
+	}
+	turns.npoints /= 2;
+	turns.stride *= 2;
+}
+
+static void note_live(int64_t live)
+{
+	if (turns.turns % turns.stride != 0)
+		return;
+	turns.x[turns.npoints] = (double)turns.iterations;
+	turns.y[turns.npoints++] = (double)live;
+	if (turns.npoints == MEW_TREND_POINTS)
+		thin_out();
+}
+
+static void note_allocations(struct mew_heap_thread *self, uint64_t n)
+{
+	if (turns.turns == 0)
+		turns.first = n;
+	if (n < turns.least)
+		turns.least = n;
+	if (n > turns.most)
+		turns.most = n;
+	if (self->has_turned && !turns.has_usual) {
+		turns.usual = n;
+		turns.has_usual = true;
+	} else if (self->has_turned && n != turns.usual) {
+		turns.uneven = true;
+	}
+	self->has_turned = true;
+}
+
+void mew_heap_turn(struct mew_heap_thread *self, uint64_t iterations)
+{
+	uint64_t sum;
+	int64_t live;
+
+	mew_heap_totals(&sum, &live);
+	if (turns.threads != 1)
+		sum = self->allocations;
+	if (!mew_heap_lock(&turns.lock))
+		return; /* a forked child */
+	note_allocations(self, sum - self->before_turn);
+	self->before_turn = sum;
+	turns.turns++;
+	turns.iterations += iterations;
+	if (iterations > turns.largest)
+		turns.largest = iterations;
+	note_live(live);
+	mew_heap_unlock(&turns.lock);
+}
+
+static void drain_sequence(struct mew_sink *sink)
+{
+	static const int figures[] = { MEW_FIG_ALLOCATIONS_FIRST, MEW_FIG_ALLOCATIONS_MIN, MEW_FIG_ALLOCATIONS_MAX,
+				       MEW_FIG_STEADY };
+	const char *why = turns.turns == 0    ? "no iteration was completed in the window"
+			  : turns.largest > 1 ? "MEW_LOOP_BATCH runs several iterations in a turn: single ones are not seen"
+					      : NULL;
+
+	for (size_t i = 0; why != NULL && i < MEW_COUNTOF(figures); i++)
+		mew_sink_absent(sink, figures[i], why);
+	if (why != NULL)
+		return;
+	mew_sink_u64(sink, MEW_FIG_ALLOCATIONS_FIRST, turns.first);
+	mew_sink_u64(sink, MEW_FIG_ALLOCATIONS_MIN, turns.least);
+	mew_sink_u64(sink, MEW_FIG_ALLOCATIONS_MAX, turns.most);
+	if (turns.has_usual)
+		mew_sink_u64(sink, MEW_FIG_STEADY, !turns.uneven);
+	else
+		mew_sink_absent(sink, MEW_FIG_STEADY, "only one iteration was completed: ask for more");
+}
+
+void mew_heap_turns_drain(struct mew_sink *sink)
+{
+	struct mew_trend trend;
+
+	drain_sequence(sink);
+	if (!mew_trend(turns.x, turns.y, turns.npoints, &trend)) {
+		mew_sink_absent(sink, MEW_FIG_LEAK_BYTES_PER_ITERATION, "a slope needs at least 3 iterations");
+		trend.has_interval = false;
+	} else {
+		mew_sink_f64(sink, MEW_FIG_LEAK_BYTES_PER_ITERATION, trend.slope);
+	}
+	if (trend.has_interval) {
+		mew_sink_f64(sink, MEW_FIG_LEAK_BYTES_PER_ITERATION_LOW, trend.low);
+		mew_sink_f64(sink, MEW_FIG_LEAK_BYTES_PER_ITERATION_HIGH, trend.high);
+	} else {
+		mew_sink_absent(sink, MEW_FIG_LEAK_BYTES_PER_ITERATION_LOW, "an interval needs at least 6 iterations");
+		mew_sink_absent(sink, MEW_FIG_LEAK_BYTES_PER_ITERATION_HIGH, "an interval needs at least 6 iterations");
+	}
+}
