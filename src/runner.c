@@ -301,13 +301,14 @@ static int open_backend(const struct mew_request *rq, unsigned threads, const st
 		.stacks = rq->stacks,
 		.pause_cpu = rq->pause_cpu,
 	};
-	int status;
+	int status = MEW_OK;
 
-	*backend = mew_backend_for(rq->pass);
+	*backend = mew_backend_for(rq->resident ? MEW_PASS_RESIDENT : rq->pass);
 	if (*backend == NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED, "this build has no backend for the pass");
 	mew_entry_range(&config.entry_lo, &config.entry_hi);
-	status = (*backend)->probe(err);
+	if (!rq->resident) /* it says itself, in its figure, why it cannot */
+		status = (*backend)->probe(err);
 	return status != MEW_OK ? status : (*backend)->open(capture, &config, err);
 }
 

@@ -20,6 +20,7 @@ struct mew_request { /* run one block */
 	enum mew_pass pass;
 	int phase;               /* enum mew_phase */
 	unsigned process, repetition;
+	bool resident;           /* captured by the backend of resident memory, not by that of the pass */
 	bool captured;           /* memory and CPU pass: with the backend (the value block) or without (its warm-up) */
 	struct mew_block_plan plan;
 	uint64_t interval_ns;    /* CPU */

@@ -20,7 +20,7 @@ void mew_wire_put_request(struct mew_wire *w, const struct mew_request *rq)
 	mew_wire_put_number(w, rq->process);
 	mew_wire_put_number(w, rq->repetition);
 	mew_wire_put_number(w, (uint64_t)rq->captured | (uint64_t)rq->stacks << 1 | (uint64_t)rq->pause_cpu << 2 |
-				       (uint64_t)p->free_running << 3);
+				       (uint64_t)p->free_running << 3 | (uint64_t)rq->resident << 4);
 	mew_wire_put_number(w, rq->interval_ns);
 	mew_wire_put_number(w, p->loops);
 	mew_wire_put_number(w, p->target_ns);
@@ -49,6 +49,7 @@ void mew_wire_request(struct mew_wire *w, struct mew_request *rq)
 	rq->stacks = flags >> 1 & 1;
 	rq->pause_cpu = flags >> 2 & 1;
 	p->free_running = flags >> 3 & 1;
+	rq->resident = flags >> 4 & 1;
 	rq->interval_ns = mew_wire_number(w);
 	p->loops = mew_wire_number(w);
 	p->target_ns = mew_wire_number(w);

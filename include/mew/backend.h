@@ -23,7 +23,10 @@
 struct mew_capture; /* the backend's own */
 struct mew_sink;    /* src/sink.h */
 
-enum mew_pass { MEW_PASS_TIME, MEW_PASS_MEMORY, MEW_PASS_CPU, MEW_PASSES };
+enum mew_pass {
+	MEW_PASS_TIME, MEW_PASS_MEMORY, MEW_PASS_CPU, MEW_PASSES,
+	MEW_PASS_RESIDENT = MEW_PASSES /* no pass of its own: a call of the body in the memory pass, without the hooks */
+};
 
 struct mew_capture_config {
 	enum mew_pass pass;
