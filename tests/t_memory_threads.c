@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,7 +220,9 @@ struct model {
 	void *block[MODEL_SLOTS];
 	size_t size[MODEL_SLOTS];
 	bool tracked[MODEL_SLOTS];
-	uint64_t live, peak;
+	uint64_t live, peak, usable, peak_usable, temporary;
+	uint64_t below_64[64], powers[58];
+	const void *last[8]; /* of each thread */
 	struct alloc_figures want;
 	uint64_t seed;
 	unsigned rounds;
@@ -233,54 +236,76 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-static void model_change(struct model *m, size_t gone, size_t come)
+/* A peak has its usable size when it ends: its last moment stands for it. */
+static void model_change(struct model *m, size_t gone, size_t come, size_t usable_gone, size_t usable_come)
 {
-	m->live = m->live - gone + come;
-	if (m->live > m->peak)
+	if (come < gone && m->live > m->peak) {
 		m->peak = m->live;
+		m->peak_usable = m->usable;
+	}
+	m->live = m->live - gone + come;
+	m->usable = m->usable - usable_gone + usable_come;
 }
 
-static void model_allocated(struct model *m, size_t size)
+static void model_allocated(struct model *m, unsigned thread, const void *block, size_t size)
 {
+	unsigned power = 0;
+
 	m->want.allocations++;
 	m->want.cumulative += size;
+	m->last[thread] = block;
+	if (size < 64)
+		m->below_64[size]++;
+	while (size >> power > 1)
+		power++;
+	if (size >= 64)
+		m->powers[power - 6]++;
 }
 
-static void model_malloc(struct model *m, size_t slot, size_t size, bool paused)
+static void model_malloc(struct model *m, unsigned thread, size_t slot, size_t size, bool paused)
 {
-	m->block[slot] = size % 3 == 0 ? fx_calloc(1, size) : fx_malloc(size);
+	void *block = size % 3 == 0 ? fx_calloc(1, size) : fx_malloc(size);
+
+	m->block[slot] = block;
 	m->size[slot] = size;
 	m->tracked[slot] = !paused;
 	if (paused)
 		return;
-	model_allocated(m, size);
-	model_change(m, 0, size);
+	model_allocated(m, thread, block, size);
+	model_change(m, 0, size, 0, malloc_usable_size(block));
 }
 
-static void model_free(struct model *m, size_t slot, bool paused)
+static void model_free(struct model *m, unsigned thread, size_t slot, bool paused)
 {
-	fx_free(m->block[slot]);
-	m->block[slot] = NULL;
+	void *block = m->block[slot];
+
 	if (m->tracked[slot]) {
 		m->want.frees++;
-		model_change(m, m->size[slot], 0);
+		m->temporary += m->last[thread] == block;
+		if (m->last[thread] == block)
+			m->last[thread] = NULL;
+		model_change(m, m->size[slot], 0, malloc_usable_size(block), 0);
 	} else if (!paused) {
 		m->want.foreign++;
 	}
+	fx_free(block);
+	m->block[slot] = NULL;
 }
 
-static void model_realloc(struct model *m, size_t slot, size_t size, bool paused)
+static void model_realloc(struct model *m, unsigned thread, size_t slot, size_t size, bool paused)
 {
 	uintptr_t before = (uintptr_t)m->block[slot];
 	size_t old = m->tracked[slot] ? m->size[slot] : 0;
+	size_t usable = m->tracked[slot] ? malloc_usable_size(m->block[slot]) : 0, usable_now;
 	bool moved;
 
 	m->block[slot] = fx_realloc(m->block[slot], size);
+	usable_now = malloc_usable_size(m->block[slot]);
 	moved = (uintptr_t)m->block[slot] != before;
 	if (paused) {
 		size = m->tracked[slot] && old < size ? old : size;
 		if (m->tracked[slot])
-			model_change(m, old, size);
+			model_change(m, old, size, usable, usable_now);
 		m->size[slot] = size;
 		return;
 	}
@@ -289,8 +314,8 @@ static void model_realloc(struct model *m, size_t slot, size_t size, bool paused
 	m->want.adopted += !m->tracked[slot];
 	m->tracked[slot] = true;
 	m->size[slot] = size;
-	model_allocated(m, size);
-	model_change(m, old, size);
+	model_allocated(m, thread, m->block[slot], size);
+	model_change(m, old, size, usable, usable_now);
 }
 
 /* Each step is done and written down under one mutex, so that the order is known. */
@@ -311,15 +336,33 @@ static void random_steps(struct alloc_rig *rig, unsigned thread)
 		if (paused)
 			alloc_rig_pause(rig, thread);
 		if (m->block[slot] == NULL)
-			model_malloc(m, slot, size, paused);
+			model_malloc(m, thread, slot, size, paused);
 		else if ((r >> 44) % 3 == 0)
-			model_realloc(m, slot, size, paused);
+			model_realloc(m, thread, slot, size, paused);
 		else
-			model_free(m, slot, paused);
+			model_free(m, thread, slot, paused);
 		if (paused)
 			alloc_rig_resume(rig, thread);
 		(void)pthread_mutex_unlock(&turn);
 	}
+}
+
+static void compare_sizes(const struct model *m, const struct mew_memory_case *row)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < 64 + 58; i++) {
+		uint64_t want = i < 64 ? m->below_64[i] : m->powers[i - 64];
+		uint64_t low = i < 64 ? i : (uint64_t)64 << (i - 64);
+
+		if (want == 0)
+			continue;
+		assert_true(at < row->nsize_histogram);
+		assert_int_equal(row->size_histogram[at].low, low);
+		assert_int_equal(row->size_histogram[at].high, i < 64 ? low : 2 * low - 1);
+		assert_int_equal(row->size_histogram[at++].count, want);
+	}
+	assert_int_equal(at, row->nsize_histogram);
 }
 
 static void compare_with_model(void **state, unsigned threads, uint64_t seed)
@@ -329,10 +372,18 @@ static void compare_with_model(void **state, unsigned threads, uint64_t seed)
 
 	memset(&m, 0, sizeof m);
 	m.seed = seed;
-	m.rounds = 20000 / threads;
+	m.rounds = 30000 / threads;
 	for (size_t i = 0; i < MODEL_SLOTS; i += 3)
 		m.block[i] = fx_malloc(m.size[i] = 100);
 	assert_int_equal(alloc_rig_run(&rig), MEW_OK);
+	if (m.live > m.peak) {
+		m.peak = m.live;
+		m.peak_usable = m.usable;
+	}
+	assert_int_equal(rig.figures->peak_usable_bytes, m.peak_usable);
+	assert_int_equal(rig.figures->temporary_allocations, m.temporary);
+	assert_true(m.temporary > 0);
+	compare_sizes(&m, rig.figures);
 	m.want.peak = m.peak;
 	m.want.net_bytes = m.live;
 	for (size_t i = 0; i < MODEL_SLOTS; i++)
