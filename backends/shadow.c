@@ -18,6 +18,7 @@
 #define EPOCH_ONE ((uint64_t)1 << (MEW_SHADOW_STACK_BITS + MEW_SHADOW_SIZE_BITS))
 
 struct mew_shadow mew_shadow_table;
+static struct mew_shadow_leaf *leaves; /* atomic; the root is far larger than what is used of it */
 
 int mew_shadow_init(unsigned granule_bits)
 {
@@ -49,6 +50,10 @@ struct mew_shadow_leaf *mew_shadow_leaf_make(size_t slot)
 							 __ATOMIC_ACQUIRE)) {
 		mew_os_unmap(leaf, sizeof *leaf); /* another thread was first */
 		leaf = none;
+	} else if (leaf != NULL) {
+		leaf->next = __atomic_load_n(&leaves, __ATOMIC_RELAXED);
+		while (!__atomic_compare_exchange_n(&leaves, &leaf->next, leaf, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			;
 	}
 	errno = saved;
 	return leaf;
@@ -57,10 +62,8 @@ struct mew_shadow_leaf *mew_shadow_leaf_make(size_t slot)
 /* Once in 255 windows the numbers begin again: entries of the first round must not come back to life. */
 static void forget_all(void)
 {
-	for (size_t i = 0; i < mew_shadow_table.roots; i++) {
-		struct mew_shadow_leaf *leaf = mew_shadow_table.root[i];
-
-		if (leaf == NULL || syscall(SYS_madvise, leaf, sizeof *leaf, MADV_DONTNEED) == 0)
+	for (struct mew_shadow_leaf *leaf = __atomic_load_n(&leaves, __ATOMIC_ACQUIRE); leaf != NULL; leaf = leaf->next) {
+		if (syscall(SYS_madvise, leaf->entry, sizeof leaf->entry, MADV_DONTNEED) == 0)
 			continue;
 		for (size_t j = 0; j < MEW_SHADOW_ENTRIES; j++) /* refused, as for locked memory */
 			leaf->entry[j] = 0;
@@ -78,13 +81,10 @@ void mew_shadow_next_epoch(void)
 
 size_t mew_shadow_bytes(void)
 {
+	const struct mew_shadow_leaf *leaf = __atomic_load_n(&leaves, __ATOMIC_ACQUIRE);
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < mew_shadow_table.roots; i++) {
-		const struct mew_shadow_leaf *leaf = mew_shadow_table.root[i];
-
-		if (leaf != NULL)
-			bytes += mew_os_resident(leaf, sizeof *leaf);
-	}
+	for (; leaf != NULL; leaf = leaf->next)
+		bytes += mew_os_resident(leaf, sizeof *leaf);
 	return bytes;
 }

@@ -25,6 +25,7 @@
 struct mew_shadow_leaf {
 	uint64_t entry[MEW_SHADOW_ENTRIES];
 	uint64_t wide[MEW_SHADOW_ENTRIES];
+	struct mew_shadow_leaf *next; /* of all; they are never unmapped */
 };
 
 struct mew_shadow {

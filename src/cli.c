@@ -326,6 +326,8 @@ int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
 	}
 	if (c->plan.iterations > 0 && c->plan.min_time > 0)
 		return bad("--min-time", "both", "seconds or iterations: give one of them");
+	/* the tables show no stacks: without a file, and without the figure that comes of them, counting is enough */
+	c->plan.stacks = c->verbose || c->noutputs > 0;
 	c->programs = argv + optind;
 	c->nprograms = argc - optind;
 	return MEW_EXIT_FINE;

@@ -13,6 +13,8 @@
 
 #include "hotpath.h"
 
+#define RECENT 1024u
+
 struct entry {
 	uint32_t first, n; /* frames */
 };
@@ -26,6 +28,7 @@ struct mew_stackset {
 	_Atomic uint64_t *slots;      /* 0, or hash tag in the upper half and id in the lower */
 	struct entry *entries;        /* by id - 1 */
 	uintptr_t *frames;
+	_Atomic uint32_t recent[RECENT]; /* ids by hash: a hint that is close together, where the slots are far apart */
 };
 
 #define ONE_ID ((uint64_t)1 << 32)
@@ -154,16 +157,22 @@ static inline size_t first_slot(const struct mew_stackset *s, uint64_t h)
 	return (size_t)h & s->mask;
 }
 
-uint32_t mew_stackset_find(const struct mew_stackset *s, const uintptr_t *pcs, size_t n)
+uint32_t mew_stackset_find(struct mew_stackset *s, const uintptr_t *pcs, size_t n)
 {
 	uint64_t h = hash(pcs, n), slot;
+	_Atomic uint32_t *recent = &s->recent[h % RECENT];
+	uint32_t id = atomic_load_explicit(recent, memory_order_acquire);
 
+	if (MEW_LIKELY(id != 0) && MEW_LIKELY(same(s, id, pcs, n)))
+		return id;
 	for (size_t at = first_slot(s, h);; at = (at + 1) & s->mask) { /* ends: at least half of the slots are empty */
 		slot = atomic_load_explicit(&s->slots[at], memory_order_acquire);
 		if (slot == 0)
 			return 0;
-		if (MEW_LIKELY(((slot ^ h) & TAG) == 0) && MEW_LIKELY(same(s, (uint32_t)slot, pcs, n)))
+		if (((slot ^ h) & TAG) == 0 && same(s, (uint32_t)slot, pcs, n)) {
+			atomic_store_explicit(recent, (uint32_t)slot, memory_order_release);
 			return (uint32_t)slot;
+		}
 	}
 }
 

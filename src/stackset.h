@@ -22,7 +22,7 @@ void mew_stackset_free(struct mew_stackset *s); /* NULL is fine */
 uint32_t mew_stackset_intern(struct mew_stackset *s, const uintptr_t *pcs, size_t n);
 
 /* The id of a stack that is in the set, else 0. */
-uint32_t mew_stackset_find(const struct mew_stackset *s, const uintptr_t *pcs, size_t n);
+uint32_t mew_stackset_find(struct mew_stackset *s, const uintptr_t *pcs, size_t n);
 
 /* The frames of an id that intern returned; *n is returned. Context: any thread. */
 const uintptr_t *mew_stackset_frames(const struct mew_stackset *s, uint32_t id, size_t *n);
