@@ -7,6 +7,7 @@
 #include "model.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,6 +208,20 @@ void mew_model_fail(struct mew_model *m, struct mew_case *c, enum mew_kind kind,
 	head->reason = mew_model_string(m, reason);
 	if (head->reason == NULL)
 		head->reason = "the case failed and no reason was kept";
+}
+
+void mew_model_note(struct mew_model *m, struct mew_case *c, enum mew_kind kind, const char *note)
+{
+	struct mew_row_head *row = mew_case_row(c, kind);
+	char text[480];
+
+	if (row == NULL)
+		return;
+	if (row->reason == NULL)
+		(void)snprintf(text, sizeof text, "%s", note);
+	else
+		(void)snprintf(text, sizeof text, "%s; %s", row->reason, note);
+	row->reason = mew_model_string(m, text);
 }
 
 static const struct mew_figure *figure_of(enum mew_kind kind, int bit)

@@ -208,6 +208,8 @@ struct mew_row_head *mew_model_row(struct mew_model *m, struct mew_case *c, enum
 
 /* Fail a row: status, sentence, every figure absent, its stacks or samples gone; runs stay. */
 void mew_model_fail(struct mew_model *m, struct mew_case *c, enum mew_kind kind, int status, const char *reason);
+/* Append a sentence to the row's reason without failing it. */
+void mew_model_note(struct mew_model *m, struct mew_case *c, enum mew_kind kind, const char *note);
 
 /*
  * Set a figure (and its presence bit), or say why it is absent; the last call counts. `bit` is the figure's enum value.

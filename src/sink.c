@@ -110,3 +110,8 @@ void mew_sink_absent(struct mew_sink *sink, int figure, const char *why)
 {
 	mew_model_absent(sink->model, sink->row, sink->kind, figure, why);
 }
+
+void mew_sink_note(struct mew_sink *sink, const char *note)
+{
+	mew_model_note(sink->model, sink->row, sink->kind, note);
+}

@@ -36,5 +36,7 @@ void mew_sink_f64(struct mew_sink *sink, int figure, double value);
 void mew_sink_text(struct mew_sink *sink, int figure, const char *value);
 void mew_sink_list(struct mew_sink *sink, int figure, const void *rows, size_t n);
 void mew_sink_absent(struct mew_sink *sink, int figure, const char *why);
+/* Append a sentence to the row's reason without failing it. */
+void mew_sink_note(struct mew_sink *sink, const char *note);
 
 #endif

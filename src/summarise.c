@@ -9,7 +9,6 @@
 #include "state.h"
 #include "stats.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,14 +21,7 @@ struct samples {
 
 void mew_summarise_note(struct mew_model *m, struct mew_case *c, enum mew_kind kind, const char *note)
 {
-	struct mew_row_head *row = mew_case_row(c, kind);
-	char text[480];
-
-	if (row->reason == NULL)
-		(void)snprintf(text, sizeof text, "%s", note);
-	else
-		(void)snprintf(text, sizeof text, "%s; %s", row->reason, note);
-	row->reason = mew_model_string(m, text);
+	mew_model_note(m, c, kind, note);
 }
 
 static void take_run(struct samples *s, const struct mew_run *run, unsigned threads)
