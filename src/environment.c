@@ -7,6 +7,7 @@
 #include "environment.h"
 
 #include "entries.h"
+#include "allocator.h"
 #include "hooks_link.h"
 
 #include <gnu/libc-version.h>
@@ -132,6 +133,8 @@ void mew_environment_process(struct mew_model *m)
 	} else {
 		fact(m, "hooks", "absent");
 	}
+	fact(m, "sanitizer", mew_allocator_sanitizer());
+	fact(m, "operator_new", mew_allocator_own_operators(hooks));
 }
 
 /* --- the grade -------------------------------------------------------------------------------------------------- */

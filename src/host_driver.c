@@ -24,8 +24,11 @@ static bool has_fact(const struct mew_host *h, const char *name, const char *val
 	return got != NULL && strcmp(got, value) == 0;
 }
 
-/* libmew_hooks beside the libmew that the program uses, else where mew was installed. */
-static const char *hooks_path(struct mew_host *h, struct mew_error *err)
+/*
+ * The path of a library beside the libmew that the program uses, else where mew was installed, into at most `size` bytes
+ * at `out`. Returns its length, 0 when it is in neither.
+ */
+static size_t library_path(const struct mew_host *h, const char *name, char *out, size_t size)
 {
 	const char *library = mew_model_fact(h->facts, "libmew");
 	const char *slash = library != NULL ? strrchr(library, '/') : NULL;
@@ -33,15 +36,42 @@ static const char *hooks_path(struct mew_host *h, struct mew_error *err)
 
 	for (size_t i = 0; i < MEW_COUNTOF(folders); i++) {
 		int length = i == 0 ? (slash != NULL ? (int)(slash - library) + 1 : 0) : (int)strlen(folders[i]);
-		int n = snprintf(h->preload_hooks, sizeof h->preload_hooks, "%.*slibmew_hooks.so.0", length, folders[i]);
+		int n = snprintf(out, size, "%.*s%s", length, folders[i], name);
 
-		if (length > 0 && n > 0 && (size_t)n < sizeof h->preload_hooks && access(h->preload_hooks, R_OK) == 0)
-			return h->preload_hooks;
+		if (length > 0 && n > 0 && (size_t)n < size && access(out, R_OK) == 0)
+			return (size_t)n;
 	}
-	(void)mew_error_set(err, MEW_E_UNSUPPORTED,
-			    "libmew_hooks.so.0 is neither beside libmew nor in %s: install it, or link the program with -lmew_hooks",
-			    MEW_LIBDIR);
-	return NULL;
+	return 0;
+}
+
+/*
+ * What the memory pass preloads: the hooks, unless they are linked in and first, and operator new over them where the
+ * allocator has its own. Without the latter the row says what is not counted. A sanitizer refuses every library that
+ * comes before it; the worker then says so.
+ */
+static int choose_hooks(struct mew_host *h, struct mew_error *err)
+{
+	size_t n = 0;
+
+	if (mew_model_fact(h->facts, "sanitizer") != NULL)
+		return MEW_OK;
+	if (!has_fact(h, "hooks", "first")) {
+		n = library_path(h, "libmew_hooks.so.0", h->preload_hooks, sizeof h->preload_hooks - 1);
+		if (n == 0)
+			return mew_error_set(err, MEW_E_UNSUPPORTED,
+					     "libmew_hooks.so.0 is neither beside libmew nor in %s: install it, or link the program "
+					     "with -lmew_hooks", MEW_LIBDIR);
+		h->preload = h->preload_hooks;
+	}
+	if (mew_model_fact(h->facts, "operator_new") == NULL)
+		return MEW_OK;
+	if (n > 0)
+		h->preload_hooks[n++] = ':';
+	if (library_path(h, "libmew_hooks_cxx.so.0", h->preload_hooks + n, sizeof h->preload_hooks - n) > 0)
+		h->preload = h->preload_hooks;
+	else if (n > 0)
+		h->preload_hooks[n - 1] = '\0';
+	return MEW_OK;
 }
 
 /*
@@ -53,12 +83,8 @@ static int choose_preload(struct mew_host *h, enum mew_pass pass, struct mew_err
 	const char *next;
 
 	h->preload = NULL;
-	if (pass == MEW_PASS_MEMORY) {
-		if (has_fact(h, "hooks", "first"))
-			return MEW_OK;
-		h->preload = hooks_path(h, err);
-		return h->preload != NULL ? MEW_OK : MEW_E_UNSUPPORTED;
-	}
+	if (pass == MEW_PASS_MEMORY)
+		return choose_hooks(h, err);
 	next = mew_model_fact(h->facts, "allocator");
 	if (!has_fact(h, "hooks", "first") || next == NULL || next[0] != '/')
 		return MEW_OK;

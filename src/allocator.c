@@ -1,0 +1,121 @@
+/*
+ * allocator.c - see allocator.h.
+ * Layer L0. Caller thread, outside windows.
+ */
+#include "config.h"
+
+#include "allocator.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "hooks_link.h"
+
+extern void sanitizer_asan(void) __asm__("__asan_init") __attribute__((weak));
+extern void sanitizer_tsan(void) __asm__("__tsan_init") __attribute__((weak));
+extern void sanitizer_msan(void) __asm__("__msan_init") __attribute__((weak));
+
+const char *mew_allocator_sanitizer(void)
+{
+	if (sanitizer_asan != NULL)
+		return "AddressSanitizer";
+	if (sanitizer_tsan != NULL)
+		return "ThreadSanitizer";
+	return sanitizer_msan != NULL ? "MemorySanitizer" : NULL;
+}
+
+struct program {
+	bool has_loader;
+	uintptr_t lo, hi; /* of its segments */
+};
+
+/* The first file the loader names is the program. */
+static int look_at_program(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct program *p = data;
+
+	(void)size;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + h->p_vaddr;
+
+		if (h->p_type == PT_INTERP)
+			p->has_loader = true;
+		if (h->p_type == PT_LOAD && (p->hi == 0 || at < p->lo))
+			p->lo = at;
+		if (h->p_type == PT_LOAD && at + h->p_memsz > p->hi)
+			p->hi = at + h->p_memsz;
+	}
+	return 1;
+}
+
+static struct program program(void)
+{
+	struct program p = { false, 0, 0 };
+
+	(void)dl_iterate_phdr(look_at_program, &p);
+	return p;
+}
+
+bool mew_allocator_is_static(void)
+{
+	return !program().has_loader;
+}
+
+bool mew_allocator_is_privileged(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+bool mew_allocator_in_program(uintptr_t address)
+{
+	struct program p = program();
+
+	return address >= p.lo && address < p.hi;
+}
+
+const char *mew_allocator_first(uintptr_t *address)
+{
+	void *found = dlsym(RTLD_DEFAULT, "malloc");
+	Dl_info info;
+
+	if (address != NULL)
+		*address = (uintptr_t)found;
+	if (found == NULL || dladdr(found, &info) == 0 || info.dli_fname == NULL)
+		return "another library";
+	return info.dli_fname;
+}
+
+/* The allocator's own malloc: behind the hooks where they come first, else the first of all. */
+static bool find_allocator(const struct mew_hooks_api *api, Dl_info *out)
+{
+	void *first = dlsym(RTLD_DEFAULT, "malloc");
+	Dl_info hooks;
+
+	if (first == NULL || dladdr(first, out) == 0)
+		return false;
+	if (api == NULL || dladdr((void *)(uintptr_t)api->arm, &hooks) == 0 || hooks.dli_fbase != out->dli_fbase)
+		return true;
+	return dladdr((void *)(uintptr_t)api->next->do_malloc, out) != 0;
+}
+
+const char *mew_allocator_own_operators(const struct mew_hooks_api *api)
+{
+	void *operator_new = dlsym(RTLD_DEFAULT, sizeof(size_t) == 8 ? "_Znwm" : "_Znwj");
+	Dl_info of_malloc, of_new;
+
+	if (operator_new == NULL || dlsym(RTLD_DEFAULT, "__cxa_throw") == NULL)
+		return NULL;
+	if (!find_allocator(api, &of_malloc) || dladdr(operator_new, &of_new) == 0)
+		return NULL;
+	return of_malloc.dli_fbase == of_new.dli_fbase ? of_new.dli_fname : NULL;
+}
+
+const char *mew_allocator_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
