@@ -7,9 +7,11 @@
 #include "memory.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "allocator.h"
 #include "error.h"
 #include "hooks_link.h"
 #include "modules.h"
@@ -30,52 +32,57 @@ static struct mew_capture *running; /* atomic; one per process */
 
 /* --- can it work here --------------------------------------------------------------------------------------------- */
 
-extern void sanitizer_asan(void) __asm__("__asan_init") __attribute__((weak));
-extern void sanitizer_tsan(void) __asm__("__tsan_init") __attribute__((weak));
-extern void sanitizer_msan(void) __asm__("__msan_init") __attribute__((weak));
-
-static const char *sanitizer(void)
+/* The hooks are absent. */
+static int why_absent(struct mew_error *err)
 {
-	if (sanitizer_asan != NULL)
-		return "AddressSanitizer";
-	if (sanitizer_tsan != NULL)
-		return "ThreadSanitizer";
-	return sanitizer_msan != NULL ? "MemorySanitizer" : NULL;
+	if (mew_allocator_is_static())
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "this program is linked statically, so nothing can come between it and its malloc: link "
+				     "it without -static");
+	if (dlsym(RTLD_DEFAULT, "mew_hooks_api") != NULL)
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "the libmew_hooks in this process is of another version than libmew: install "
+				     "both from one build");
+	if (mew_allocator_is_privileged())
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "this program runs with the privileges of its file (setuid, setgid or capabilities), "
+				     "and the loader preloads nothing into it: measure a copy without them, or link it "
+				     "with -lmew_hooks");
+	return mew_error_set(err, MEW_E_UNSUPPORTED,
+			     "libmew_hooks is not in this process: add -lmew_hooks before other libraries "
+			     "(pkg-config --libs mew does) or run it with `mew run`");
 }
 
-static const char *first_malloc(void)
+/* The hooks are there, and calls of libc do not come to them. */
+static int why_not_first(struct mew_error *err)
 {
-	void *found = dlsym(RTLD_DEFAULT, "malloc");
-	Dl_info info;
+	uintptr_t address;
+	const char *path = mew_allocator_first(&address);
 
-	if (found == NULL || dladdr(found, &info) == 0 || info.dli_fname == NULL)
-		return "another library";
-	return info.dli_fname;
+	if (mew_allocator_in_program(address))
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "%s defines malloc itself (an allocator that is linked in statically?), and what is "
+				     "in the program comes before every library: link that allocator as a shared library",
+				     path);
+	return mew_error_set(err, MEW_E_UNSUPPORTED,
+			     "libmew_hooks is loaded but not first, malloc is that of %s: put -lmew_hooks before it, or run "
+			     "it with `mew run`", path);
 }
 
 static int find_hooks(const struct mew_hooks_api **out, struct mew_error *err)
 {
 	const struct mew_hooks_api *api = mew_hooks_link();
-	const char *name = sanitizer();
+	const char *name = mew_allocator_sanitizer();
 
 	if (name != NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "this program is built with %s, which replaces malloc itself: measure memory in "
 				     "a build without -fsanitize", name);
-	if (api == NULL && dlsym(RTLD_DEFAULT, "mew_hooks_api") != NULL)
-		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "the libmew_hooks in this process is of another version than libmew: install "
-				     "both from one build");
 	if (api == NULL)
-		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "libmew_hooks is not in this process: add -lmew_hooks before other libraries "
-				     "(pkg-config --libs mew does) or run it with `mew run`");
+		return why_absent(err);
 	switch (api->selftest()) {
 	case 1: *out = api; return MEW_OK;
-	case 0:
-		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "libmew_hooks is loaded but not first, malloc is that of %s: put -lmew_hooks "
-				     "before it, or run it with `mew run`", first_malloc());
+	case 0: return why_not_first(err);
 	default: return mew_error_set(err, MEW_E_BUSY, "libmew_hooks is in use by another capture of this process");
 	}
 }
@@ -222,6 +229,7 @@ static int memory_begin(struct mew_capture *c, struct mew_error *err)
 	else
 		mew_heap_count_reset();
 	__atomic_store_n(&mew_heap.signals, 0, __ATOMIC_RELAXED);
+	mew_heap_jemalloc_open(c->api);
 	if (c->api->arm(c->stacks ? &mew_heap_capture_family : &mew_heap_count_family) != 0)
 		return mew_error_set(err, MEW_E_BUSY, "libmew_hooks is in use by another capture of this process");
 	c->open = true;
@@ -260,6 +268,7 @@ static void memory_end(struct mew_capture *c)
 	else
 		mew_heap_count_finish();
 	c->api->disarm();
+	mew_heap_jemalloc_close();
 	mew_heap.counts.lost += __atomic_load_n(&mew_heap.signals, __ATOMIC_RELAXED);
 }
 
@@ -325,11 +334,27 @@ static void push_figures(struct mew_sink *sink)
 	mew_heap_turns_drain(sink);
 }
 
+/* C++ under an allocator with operators of its own is counted only where it calls malloc: the row must not hide that. */
+static void note_operators(struct mew_sink *sink, const struct mew_hooks_api *api)
+{
+	const char *path = mew_allocator_own_operators(api);
+	char text[320];
+
+	if (path == NULL)
+		return;
+	(void)snprintf(text, sizeof text,
+		       "operator new is that of %.80s and is not counted: link -lmew_hooks_cxx too, or run it with `mew run`",
+		       mew_allocator_base_name(path));
+	mew_sink_note(sink, text);
+}
+
 static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
 {
 	mew_sink_text(sink, MEW_FIG_MODE, c->stacks ? "capture" : "count");
 	mew_sink_u64(sink, MEW_FIG_BOOKKEEPING_BYTES, mew_shadow_bytes() + (c->stacks ? mew_heap_capture_bytes() : 0));
 	push_figures(sink);
+	mew_heap_jemalloc_drain(sink);
+	note_operators(sink, c->api);
 	if (c->stacks)
 		mew_heap_capture_drain(sink, c->api);
 	if (sink->failed)

@@ -266,6 +266,14 @@ void mew_heap_capture_drain(struct mew_sink *sink, const struct mew_hooks_api *a
 /* Allocations whose stack found no room; bytes of memory in use for stacks. */
 uint64_t mew_heap_capture_stackless(void);
 size_t mew_heap_capture_bytes(void);
+
+/* --- jemalloc's own figures (memory_jemalloc.c) -------------------------------------------------------------------- */
+
+/* Read them at the edges of the window, if the allocator is jemalloc. Context: hooks not armed; may allocate. */
+void mew_heap_jemalloc_open(const struct mew_hooks_api *api);
+void mew_heap_jemalloc_close(void);
+/* Push them, or why there are none. Context: drain. */
+void mew_heap_jemalloc_drain(struct mew_sink *sink);
 #pragma GCC visibility pop
 
 #endif
