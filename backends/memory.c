@@ -53,6 +53,13 @@ static int why_absent(struct mew_error *err)
 			     "(pkg-config --libs mew does) or run it with `mew run`");
 }
 
+static int has_own_malloc(const char *program, struct mew_error *err)
+{
+	return mew_error_set(err, MEW_E_UNSUPPORTED,
+			     "%s defines malloc itself (an allocator that is linked in statically?), and its calls go there "
+			     "before any library: link that allocator as a shared library", program);
+}
+
 /* The hooks are there, and calls of libc do not come to them. */
 static int why_not_first(struct mew_error *err)
 {
@@ -60,13 +67,23 @@ static int why_not_first(struct mew_error *err)
 	const char *path = mew_allocator_first(&address);
 
 	if (mew_allocator_in_program(address))
-		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%s defines malloc itself (an allocator that is linked in statically?), and what is "
-				     "in the program comes before every library: link that allocator as a shared library",
-				     path);
+		return has_own_malloc(path, err);
 	return mew_error_set(err, MEW_E_UNSUPPORTED,
 			     "libmew_hooks is loaded but not first, malloc is that of %s: put -lmew_hooks before it, or run "
 			     "it with `mew run`", path);
+}
+
+/* Looked up once: a program does not change its mind, and its symbol table may be large. */
+static bool hides_malloc(const struct mew_hooks_api *api)
+{
+	static int known; /* atomic; 1 no, 2 yes */
+	int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (answer == 0) {
+		answer = mew_allocator_is_hidden(api) ? 2 : 1;
+		__atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+	}
+	return answer == 2;
 }
 
 static int find_hooks(const struct mew_hooks_api **out, struct mew_error *err)
@@ -81,7 +98,11 @@ static int find_hooks(const struct mew_hooks_api **out, struct mew_error *err)
 	if (api == NULL)
 		return why_absent(err);
 	switch (api->selftest()) {
-	case 1: *out = api; return MEW_OK;
+	case 1:
+		if (hides_malloc(api))
+			return has_own_malloc("this program", err);
+		*out = api;
+		return MEW_OK;
 	case 0: return why_not_first(err);
 	default: return mew_error_set(err, MEW_E_BUSY, "libmew_hooks is in use by another capture of this process");
 	}

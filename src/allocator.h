@@ -30,6 +30,15 @@ bool mew_allocator_in_program(uintptr_t address);
 const char *mew_allocator_first(uintptr_t *address);
 
 /*
+ * Has the program a malloc inside that it does not show to the loader (linked in statically and hidden), so that its own
+ * calls go there and those of the libraries to the hooks? Told by its symbol table: a stripped program keeps it secret.
+ *
+ * api      of the hooks
+ * Context  any thread; reads the program's file
+ */
+bool mew_allocator_is_hidden(const struct mew_hooks_api *api);
+
+/*
  * The file that provides malloc (behind the hooks, where they are) when it also has operators new of its own which this
  * process uses: what they allocate never comes to malloc.
  *

@@ -134,6 +134,7 @@ void mew_environment_process(struct mew_model *m)
 		fact(m, "hooks", "absent");
 	}
 	fact(m, "sanitizer", mew_allocator_sanitizer());
+	fact(m, "linked", mew_allocator_is_static() ? "statically" : "dynamically");
 	fact(m, "operator_new", mew_allocator_own_operators(hooks));
 }
 

@@ -46,14 +46,14 @@ static size_t library_path(const struct mew_host *h, const char *name, char *out
 
 /*
  * What the memory pass preloads: the hooks, unless they are linked in and first, and operator new over them where the
- * allocator has its own. Without the latter the row says what is not counted. A sanitizer refuses every library that
- * comes before it; the worker then says so.
+ * allocator has its own. Without the latter the row says what is not counted. Where a preload is refused (a sanitizer is in
+ * the program) or ignored (no loader is), the worker says so.
  */
 static int choose_hooks(struct mew_host *h, struct mew_error *err)
 {
 	size_t n = 0;
 
-	if (mew_model_fact(h->facts, "sanitizer") != NULL)
+	if (mew_model_fact(h->facts, "sanitizer") != NULL || has_fact(h, "linked", "statically"))
 		return MEW_OK;
 	if (!has_fact(h, "hooks", "first")) {
 		n = library_path(h, "libmew_hooks.so.0", h->preload_hooks, sizeof h->preload_hooks - 1);

@@ -207,8 +207,8 @@ static uintptr_t need(const char *name)
 	uintptr_t found = mew_hooks_find(name);
 
 	if (found == 0)
-		mew_hooks_die("libmew_hooks: no complete allocator follows in the search order; the hooks need a "
-			      "dynamically linked C library\n");
+		mew_hooks_die("libmew_hooks: no complete allocator follows in the search order: the hooks need the C "
+			      "library as a shared one, so link without -static, or without them\n");
 	return found;
 }
 
