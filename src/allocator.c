@@ -185,16 +185,48 @@ static bool find_allocator(const struct mew_hooks_api *api, Dl_info *out)
 	return dladdr((void *)(uintptr_t)api->next->do_malloc, out) != 0;
 }
 
+struct search {
+	uintptr_t allocator; /* an address in it */
+	bool found;
+};
+
+/* Does a file other than the allocator need a C++ library? jemalloc needs one for its own operators. */
+static int look_for_cxx(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const ElfW(Dyn) *dynamic = NULL;
+	struct search *s = data;
+	const char *strings = NULL;
+
+	(void)size;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+
+		if (h->p_type == PT_LOAD && s->allocator - (info->dlpi_addr + h->p_vaddr) < h->p_memsz)
+			return 0;
+		if (h->p_type == PT_DYNAMIC)
+			dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + h->p_vaddr);
+	}
+	for (const ElfW(Dyn) *d = dynamic; d != NULL && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_STRTAB) /* most loaders make an address of it */
+			strings = (const char *)(d->d_un.d_ptr + (d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr : 0));
+	for (const ElfW(Dyn) *d = dynamic; strings != NULL && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_NEEDED && (strncmp(strings + d->d_un.d_val, "libstdc++.", 10) == 0 ||
+					      strncmp(strings + d->d_un.d_val, "libc++.", 7) == 0))
+			s->found = true;
+	return s->found;
+}
+
 const char *mew_allocator_own_operators(const struct mew_hooks_api *api)
 {
 	void *operator_new = dlsym(RTLD_DEFAULT, sizeof(size_t) == 8 ? "_Znwm" : "_Znwj");
+	struct search cxx = { (uintptr_t)operator_new, false };
 	Dl_info of_malloc, of_new;
 
-	if (operator_new == NULL || dlsym(RTLD_DEFAULT, "__cxa_throw") == NULL)
+	if (operator_new == NULL || !find_allocator(api, &of_malloc) || dladdr(operator_new, &of_new) == 0 ||
+	    of_malloc.dli_fbase != of_new.dli_fbase)
 		return NULL;
-	if (!find_allocator(api, &of_malloc) || dladdr(operator_new, &of_new) == 0)
-		return NULL;
-	return of_malloc.dli_fbase == of_new.dli_fbase ? of_new.dli_fname : NULL;
+	(void)dl_iterate_phdr(look_for_cxx, &cxx);
+	return cxx.found ? of_new.dli_fname : NULL;
 }
 
 const char *mew_allocator_base_name(const char *path)
