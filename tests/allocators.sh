@@ -98,10 +98,10 @@ everything_counted() { # NAME PRELOAD PROGRAM
 	result "$1" $?
 }
 
-refusals_counted() { # NAME PRELOAD PROGRAM: bad_alloc is thrown and caught, and what fails counts as failed
+refusals_counted() { # NAME PRELOAD PROGRAM: what is thrown is caught, and what fails counts as failed
 	measure "$2" -k '^refused/' "$3"
 	rows failed reason >log
-	[ "$(cat log)" = "refused/new MEW_OK 20 null" ]
+	[ "$(cat log)" = "refused/new MEW_OK 30 null" ]
 	result "$1" $?
 }
 

@@ -126,7 +126,12 @@ MEW_BENCHMARK_NAMED(string_copy, "cxx/string/1/101")
 	}
 }
 
-// a new-expression that throws bad_alloc and is caught: nothing but the exception, from libstdc++ by malloc
+[[noreturn]] void throw_number()
+{
+	throw 1;
+}
+
+// 3 calls that fail: one throws bad_alloc, one returns nothing, and in one the new-handler throws what it likes
 MEW_BENCHMARK_NAMED(new_refused, "refused/new")
 {
 	volatile std::size_t huge = static_cast<std::size_t>(1) << 62;
@@ -140,6 +145,14 @@ MEW_BENCHMARK_NAMED(new_refused, "refused/new")
 		}
 		if (::operator new(huge, std::nothrow) != nullptr)
 			mew_fail(st, "a block of 2^62 bytes was had");
+		std::set_new_handler(throw_number);
+		try {
+			mew_keep(::operator new(huge));
+			mew_fail(st, "the new-handler was not called");
+		} catch (int) {
+			mew_clobber();
+		}
+		std::set_new_handler(nullptr);
 	}
 }
 
