@@ -82,11 +82,12 @@ void mew_heap_jemalloc_open(const struct mew_hooks_api *api)
 	memset(&state, 0, sizeof state);
 	state.control = find_control(api);
 	if (state.control == NULL)
-		(void)snprintf(state.why, sizeof state.why, "the allocator is %.80s: run on jemalloc to see its own figures",
-			       allocator);
+		(void)snprintf(state.why, sizeof state.why,
+			       "the allocator is %.80s: run on jemalloc to see its own figures", allocator);
 	else if (!read_edge(&state.opened))
 		(void)snprintf(state.why, sizeof state.why,
-			       "the jemalloc in this process keeps no statistics: use one that is configured with --enable-stats");
+			       "the jemalloc in this process keeps no statistics: use one that is configured with "
+			       "--enable-stats");
 }
 
 void mew_heap_jemalloc_close(void)

@@ -46,8 +46,8 @@ static size_t library_path(const struct mew_host *h, const char *name, char *out
 
 /*
  * What the memory pass preloads: the hooks, unless they are linked in and first, and operator new over them where the
- * allocator has its own. Without the latter the row says what is not counted. Where a preload is refused (a sanitizer is in
- * the program) or ignored (no loader is), the worker says so.
+ * allocator has its own. Without the latter the row says what is not counted. Where a preload is refused (the program has
+ * a sanitizer) or ignored (it has no loader), the worker says so.
  */
 static int choose_hooks(struct mew_host *h, struct mew_error *err)
 {

@@ -99,11 +99,16 @@ static char *file_of(Dwarf_Die *die)
 
 static bool read_detail(struct mew_dwarf_detail *detail, Dwarf_Die *die, bool has_scopes)
 {
-	/* C gives linkage names to renamed functions only (__GI_qsort): there the source's name is the better one */
-	const char *linkage = has_scopes ? linkage_name(die) : NULL, *plain = dwarf_diename(die);
+	const char *linkage = linkage_name(die), *plain = dwarf_diename(die);
 	Dwarf_Attribute memory;
 	int line;
 
+	/*
+	 * C gives linkage names to renamed functions only (__GI_qsort): there the source's name is the better one, unless it
+	 * stands for a C++ function.
+	 */
+	if (!has_scopes && linkage != NULL && strncmp(linkage, "_Z", 2) != 0)
+		linkage = NULL;
 	if (linkage != NULL)
 		detail->name = mew_demangle(linkage, false);
 	else

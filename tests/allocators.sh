@@ -134,6 +134,20 @@ for file in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
 	fi
 done
 
+stack_of_new() { # PRELOAD FILE
+	rm -rf folded
+	LD_PRELOAD=$1 MEW_SYMBOLS=$libs/libmew_symbols.so "$mew" run --max-time 0.001 --memory=10 -k '^cxx/new/' --folded folded \
+		./plain >out 2>err </dev/null && cat folded/*memory* >"$2"
+}
+name="stacks end in operator new, whoever provides it"
+if ! c probe -l:libjemalloc.so.2 -lmew || [ ! -e "$libs/libmew_symbols.so" ]; then
+	skip "$name" "it takes libjemalloc.so.2, and names, which need libdw"
+else
+	stack_of_new "" libc.folded && stack_of_new libjemalloc.so.2 jemalloc.folded &&
+		grep -q 'operator new(unsigned [a-z]*) ' libc.folded && diff libc.folded jemalloc.folded >log
+	result "$name" $?
+fi
+
 # --- measured from inside ---------------------------------------------------------------------------------------------
 
 inside() { # NAME PATTERN PROGRAM

@@ -55,8 +55,8 @@ static int measure_inside(void)
 
 	if (row == NULL)
 		return 1;
-	(void)printf("status %d, %llu allocations, reason: %s\n", (int)row->status, (unsigned long long)row->total_allocations,
-		     row->reason != NULL ? row->reason : "none");
+	(void)printf("status %d, %llu allocations, reason: %s\n", (int)row->status,
+		     (unsigned long long)row->total_allocations, row->reason != NULL ? row->reason : "none");
 	mew_memory_free(profiles);
 	return 0;
 }

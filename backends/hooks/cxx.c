@@ -100,7 +100,7 @@ static const struct mew_malloc_family *find_allocator(void)
 	return api->next;
 }
 
-/* Threads that come here at once find the same. At load, so that no look-up falls into a window: a failed one allocates. */
+/* At load, so that no look-up falls into a window: a failed one allocates. Threads that come at once find the same. */
 __attribute__((constructor, noinline)) static void resolve(void)
 {
 	const struct mew_malloc_family *own;
@@ -132,8 +132,8 @@ typedef void *new_aligned_nothrow_fn(size_t, size_t, const void *);
 
 static void *without_anyone(const void *nothrow)
 {
-	static const char text[] = "libmew_hooks_cxx: memory ran out, and no C++ library follows in the search order to throw "
-				   "bad_alloc: link libstdc++ as a shared library\n";
+	static const char text[] = "libmew_hooks_cxx: memory ran out, and no C++ library follows in the search order "
+				   "to throw bad_alloc: link libstdc++ as a shared library\n";
 
 	if (nothrow != NULL)
 		return NULL;
@@ -157,59 +157,65 @@ static void *hand_over(enum form form, size_t size, size_t alignment, const void
 }
 
 /*
- * What libstdc++ asks for: no block of no bytes, and the size of an aligned one rounded up. A size that cannot be is one
- * that cannot be had, and an alignment that is no power of two is refused before anything is asked for.
+ * What libstdc++ asks for: no block of no bytes, and the size of an aligned one rounded up; a size that cannot be is
+ * one that cannot be had. 0: an alignment that is no power of two is refused before anything is asked for.
  */
-static inline __attribute__((always_inline)) void *take(size_t size, size_t alignment)
+static inline __attribute__((always_inline)) size_t asked_bytes(size_t size, size_t alignment)
 {
 	size_t bytes = size != 0 ? size : 1;
 
 	if (alignment == 0)
-		return malloc(bytes);
+		return bytes;
 	if ((alignment & (alignment - 1)) != 0)
-		return NULL;
-	bytes = bytes <= SIZE_MAX - (alignment - 1) ? (bytes + alignment - 1) & ~(alignment - 1) : SIZE_MAX;
-	return aligned_alloc(alignment, bytes);
+		return 0;
+	return bytes <= SIZE_MAX - (alignment - 1) ? (bytes + alignment - 1) & ~(alignment - 1) : SIZE_MAX;
 }
 
-/* take() failed. Where a new-handler made room, the block came past the hooks: another one is taken in its place. */
+/* There is none. Where a new-handler made room, the block came past the hooks: another one is taken in its place. */
 static __attribute__((noinline)) void *refused(enum form form, size_t size, size_t alignment, const void *nothrow)
 {
+	size_t bytes = asked_bytes(size, alignment);
 	void *block;
 
 	do {
 		block = hand_over(form, size, alignment, nothrow);
-		if (block == NULL || allocator == NULL)
+		if (block == NULL || allocator == NULL || bytes == 0)
 			return block;
 		allocator->do_free(block);
-		block = take(size, alignment);
+		block = alignment == 0 ? malloc(bytes) : aligned_alloc(alignment, bytes);
 	} while (block == NULL);
 	return block;
 }
 
-/* alignment is 0 for the forms without, nothrow NULL for the forms that throw. */
-#define OPERATOR_NEW(name, symbol, form, parameters, arguments, alignment, nothrow)                                    \
+/*
+ * alignment  0 for the forms without
+ * nothrow    NULL for the forms that throw
+ * ask        the call for `bytes`; in the operator itself, so that stacks end in it as they do in libstdc++'s
+ */
+#define OPERATOR_NEW(name, symbol, form, parameters, arguments, alignment, nothrow, ask)                               \
 	void *name parameters __asm__(symbol);                                                                         \
 	MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *name parameters                                                         \
 	{                                                                                                              \
 		uintptr_t next = next_of(form);                                                                        \
+		size_t bytes;                                                                                          \
 		void *block;                                                                                           \
                                                                                                                        \
 		if (next != 0)                                                                                         \
 			MEW_HOOKS_JUMP return((void *(*)parameters)next) arguments;                                    \
-		block = take(size, alignment);                                                                         \
+		bytes = asked_bytes(size, alignment);                                                                  \
+		block = bytes != 0 ? ask : NULL;                                                                       \
 		return block != NULL ? block : refused(form, size, alignment, nothrow);                                \
 	}
 
 #define OPERATORS_NEW(name, letter, form)                                                                              \
-	OPERATOR_NEW(name, "_Zn" letter Z, form, (size_t size), (size), 0, NULL)                                       \
+	OPERATOR_NEW(name, "_Zn" letter Z, form, (size_t size), (size), 0, NULL, malloc(bytes))                        \
 	OPERATOR_NEW(name##_nothrow, "_Zn" letter Z NOTHROW, form##_NOTHROW, (size_t size, const void *nothrow),       \
-		     (size, nothrow), 0, nothrow)                                                                      \
+		     (size, nothrow), 0, nothrow, malloc(bytes))                                                       \
 	OPERATOR_NEW(name##_aligned, "_Zn" letter Z ALIGN, form##_ALIGNED, (size_t size, size_t alignment),            \
-		     (size, alignment), alignment, NULL)                                                               \
+		     (size, alignment), alignment, NULL, aligned_alloc(alignment, bytes))                              \
 	OPERATOR_NEW(name##_aligned_nothrow, "_Zn" letter Z ALIGN NOTHROW, form##_ALIGNED_NOTHROW,                     \
 		     (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow), alignment,      \
-		     nothrow)
+		     nothrow, aligned_alloc(alignment, bytes))
 
 OPERATORS_NEW(operator_new, "w", NEW)
 OPERATORS_NEW(operator_new_array, "a", NEW_ARRAY)
