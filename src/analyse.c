@@ -10,22 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blame.h"
 #include "stats.h"
-#include "symbolise.h"
 
 #define KIND MEW_KIND_CPU
 #define Z95 1.959964
 #define NAME_SHOWN 80 /* bytes of a function's name in a remark */
 
-struct self { /* self time of one (function, file) */
-	const char *name, *file; /* file "": told apart by module */
-	uint32_t module, line;
-	uint64_t start; /* of a function without a name; 0 for one with a name, or unknown */
-	uint64_t weight_ns;
-};
-
 struct tally {
-	struct self *all;
+	struct mew_blame *all; /* self time of each function in sums[0], ns */
 	size_t n;
 	uint64_t samples, unresolved, weight_ns;
 	double squares;  /* sum of squared weights */
@@ -42,72 +35,13 @@ static size_t leaf_of(const struct mew_model *m, const struct mew_cpu_sample *s)
 	return m->frames[m->stacks[s->stack].first];
 }
 
-static struct self self_of(const struct mew_model *m, size_t leaf, uint64_t weight_ns)
-{
-	struct self s = { .name = "unknown", .file = "", .module = MEW_NO_MODULE, .weight_ns = weight_ns };
-	const struct mew_function *f;
-
-	if (leaf == m->nlocations)
-		return s;
-	s.module = m->locations[leaf].module;
-	if (m->locations[leaf].nlines == 0) {
-		s.start = m->locations[leaf].start;
-		return s;
-	}
-	f = &m->functions[m->lines[m->locations[leaf].first_line].function];
-	return (struct self){ .name = f->name, .file = f->file, .module = f->module, .line = f->line,
-			      .weight_ns = weight_ns };
-}
-
-static int by_function(const void *a, const void *b)
-{
-	const struct self *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
-
-	if (order == 0)
-		order = strcmp(x->file, y->file);
-	if (order == 0 && x->file[0] == '\0' && x->module != y->module)
-		order = x->module < y->module ? -1 : 1;
-	if (order == 0 && x->start != y->start)
-		order = x->start < y->start ? -1 : 1;
-	return order;
-}
-
-static int by_definition(const void *a, const void *b)
-{
-	const struct self *x = a, *y = b;
-	int order = by_function(a, b);
-
-	return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
-}
-
 static int by_weight(const void *a, const void *b)
 {
-	const struct self *x = a, *y = b;
+	const struct mew_blame *x = a, *y = b;
 
-	if (x->weight_ns != y->weight_ns)
-		return x->weight_ns > y->weight_ns ? -1 : 1;
-	return by_function(a, b);
-}
-
-/* Merge what is equal in `order`, which it is sorted by; the heaviest of the equal ones lends its line. */
-static void merge(struct tally *t, int (*order)(const void *, const void *))
-{
-	size_t kept = 0;
-
-	for (size_t i = 0, end; i < t->n; i = end) {
-		struct self best = t->all[i];
-		uint64_t sum = 0;
-
-		for (end = i; end < t->n && order(&t->all[i], &t->all[end]) == 0; end++) {
-			sum += t->all[end].weight_ns;
-			if (t->all[end].weight_ns > best.weight_ns)
-				best = t->all[end];
-		}
-		best.weight_ns = sum;
-		t->all[kept++] = best;
-	}
-	t->n = kept;
+	if (x->sums[0] != y->sums[0])
+		return x->sums[0] > y->sums[0] ? -1 : 1;
+	return mew_blame_order(a, b);
 }
 
 static void weigh(const struct mew_model *m, const struct mew_case *c, struct tally *t, uint64_t *weights)
@@ -139,42 +73,25 @@ static bool collect(const struct mew_model *m, const struct mew_case *c, struct 
 		return false;
 	}
 	weigh(m, c, t, weights);
-	for (size_t i = 0; i <= m->nlocations; i++)
-		if (weights[i] > 0)
-			t->all[t->n++] = self_of(m, i, weights[i]);
+	for (size_t i = 0; i <= m->nlocations; i++) {
+		if (weights[i] == 0)
+			continue;
+		t->all[t->n] = mew_blame_at(m, i, 0);
+		t->all[t->n++].sums[0] = weights[i];
+	}
 	free(weights);
-	qsort(t->all, t->n, sizeof *t->all, by_definition);
-	merge(t, by_definition);
-	merge(t, by_function);
+	t->n = mew_blame_merge(t->all, t->n);
 	qsort(t->all, t->n, sizeof *t->all, by_weight);
 	return true;
 }
 
 /* --- figures ----------------------------------------------------------------------------------------------------- */
 
-/* "function (file.c:12)", "function (libfoo.so)" or "function". Returns a string to be freed; NULL without memory. */
-static char *label_of(const struct mew_model *m, const struct self *s, int longest)
-{
-	const char *place = s->file[0] != '\0' ? mew_base_name(s->file) : mew_module_name(m, s->module);
-	char *text;
-	int n;
-
-	if (s->start != 0)
-		n = asprintf(&text, "%s+0x%llx", place, (unsigned long long)s->start);
-	else if (s->file[0] != '\0' && s->line != 0)
-		n = asprintf(&text, "%.*s (%s:%u)", longest, s->name, place, s->line);
-	else if (place[0] != '\0')
-		n = asprintf(&text, "%.*s (%s)", longest, s->name, place);
-	else
-		n = asprintf(&text, "%.*s", longest, s->name);
-	return n < 0 ? NULL : text;
-}
-
-static void share_of(const struct tally *t, const struct self *s, double *share, struct mew_interval *interval)
+static void share_of(const struct tally *t, const struct mew_blame *s, double *share, struct mew_interval *interval)
 {
 	double total = (double)t->weight_ns, n = total * total / t->squares;
 
-	*share = (double)s->weight_ns / total;
+	*share = (double)s->sums[0] / total;
 	if (!mew_stats_wilson(*share * n, n, Z95, interval))
 		*interval = (struct mew_interval){ 0.0, 1.0 };
 }
@@ -202,11 +119,11 @@ static unsigned per_mille(double share)
 	return (unsigned)(share * 1000.0 + 0.5);
 }
 
-static bool remark_close(struct mew_model *m, struct mew_case *c, const struct tally *t, const struct self *next,
+static bool remark_close(struct mew_model *m, struct mew_case *c, const struct tally *t, const struct mew_blame *next,
 			 double share)
 {
 	unsigned first = per_mille(c->cpu.top_function_share), second = per_mille(share);
-	char *top = label_of(m, &t->all[0], NAME_SHOWN), *other = label_of(m, next, NAME_SHOWN), *text = NULL;
+	char *top = mew_blame_label(m, &t->all[0], NAME_SHOWN), *other = mew_blame_label(m, next, NAME_SHOWN), *text = NULL;
 	bool is_done = false;
 
 	if (top != NULL && other != NULL &&
@@ -248,14 +165,14 @@ static bool set_top(struct mew_model *m, struct mew_case *c, const struct tally 
 {
 	struct mew_interval top, next;
 	double share, next_share;
-	char *label = label_of(m, &t->all[0], INT32_MAX);
+	char *label = mew_blame_label(m, &t->all[0], INT32_MAX);
 
 	if (label == NULL)
 		return false;
 	share_of(t, &t->all[0], &share, &top);
 	mew_model_text(m, c, KIND, MEW_FIG_TOP_FUNCTION, label);
 	free(label);
-	mew_model_f64(c, KIND, MEW_FIG_TOP_FUNCTION_TOTAL_SELF_TIME, (double)t->all[0].weight_ns / 1e9);
+	mew_model_f64(c, KIND, MEW_FIG_TOP_FUNCTION_TOTAL_SELF_TIME, (double)t->all[0].sums[0] / 1e9);
 	mew_model_f64(c, KIND, MEW_FIG_TOP_FUNCTION_SHARE, share);
 	mew_model_f64(c, KIND, MEW_FIG_TOP_FUNCTION_SHARE_LOW, top.low);
 	mew_model_f64(c, KIND, MEW_FIG_TOP_FUNCTION_SHARE_HIGH, top.high);
@@ -306,5 +223,5 @@ int mew_analyse(struct mew_model *m, struct mew_error *err)
 		if (!analyse_case(m, c))
 			return mew_error_set(err, MEW_E_NOMEM, "no memory to analyse the samples of %s", c->key);
 	}
-	return MEW_OK;
+	return mew_analyse_heap(m, err);
 }

@@ -1,5 +1,5 @@
 /*
- * analyse.h - from samples and names to the figures of a CPU row: which function takes the time, and how sure that is.
+ * analyse.h - from stacks and names to figures: which function takes the time, and how sure that is; which allocate.
  * Layer L3. Between mew_symbolise() and the seal.
  */
 #ifndef MEW_ANALYSE_H
@@ -21,10 +21,24 @@
  * module, so that all self times add up to sample_weight. Samples with unequal weights count as (sum w)^2 / (sum w^2)
  * equal ones in the interval (Kish 1965).
  *
+ * Then do mew_analyse_heap().
+ *
  * m        borrowed, not sealed; a second call changes nothing
  * Returns  MEW_OK; MEW_E_NOMEM
  * Context  one thread at a time for one model; never inside a window; allocates
  */
 int mew_analyse(struct mew_model *m, struct mew_error *err);
+
+/*
+ * Fill by_function of every valid memory row from its stacks: the 32 functions with the largest peak (then bytes in
+ * all, then count). An allocation belongs to the innermost function of its stack, inlined ones included, that is not
+ * the C++ library's own: operator new, std:: and __gnu_cxx:: allocate for their caller. Absent, with the reason, where
+ * the row was counted without stacks.
+ *
+ * m        borrowed, not sealed; a second call changes nothing
+ * Returns  MEW_OK; MEW_E_NOMEM
+ * Context  as mew_analyse()
+ */
+int mew_analyse_heap(struct mew_model *m, struct mew_error *err);
 
 #endif
