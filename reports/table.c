@@ -5,7 +5,7 @@
  * Each table (table_rows.c) has a title, a head of names and units, a row per case and a legend. A case without figures
  * shows the reason in its row. Below stand the notes of single cases, then the counters that bodies set, then one line
  * about the machine and one with the grade of its quietness. -v adds every figure unrounded, the reason for each one
- * that is absent, and all facts about the machine. Nothing is said by colour alone.
+ * that is absent (table_figures.c), and all facts about the machine. Nothing is said by colour alone.
  */
 #include "config.h"
 
@@ -25,26 +25,10 @@
 #define LEAST_WIDTH 40u
 #define OUTPUT_LINES 10u /* of what a failing body printed */
 #define COUNTER_DIGITS 4u
-#define FIGURE_INDENT 34u /* where the values of all figures stand */
 #define FACT_INDENT 22u
-#define NOTE_INDENT 4u
 #define OUTPUT_INDENT 6u
 
 /* --- notes of single cases -------------------------------------------------------------------------------------- */
-
-/* "title: text", wrapped. */
-static void put_note(const struct mew_table *t, const struct mew_case *c, enum mew_style style, const char *text)
-{
-	char *title = mew_case_title(t->model, c), *note = NULL;
-
-	if (title != NULL && asprintf(&note, "  %s: %s", title, text) >= 0) {
-		mew_write_wrapped(t->w, &t->view, 0, NOTE_INDENT, style, note);
-		free(note);
-	} else {
-		mew_write_no_memory(t->w);
-	}
-	free(title);
-}
 
 /* Samples that say less than they should, in words. */
 static void put_sample_note(const struct mew_table *t, const struct mew_case *c)
@@ -68,7 +52,7 @@ static void put_sample_note(const struct mew_table *t, const struct mew_case *c)
 			used += snprintf(note + used, sizeof note - (size_t)used, ", %llu %s",
 					 (unsigned long long)parts[i].count, parts[i].what);
 	if (used > first)
-		put_note(t, c, MEW_STYLE_WARN, note);
+		mew_table_note(t, c, MEW_STYLE_WARN, note);
 }
 
 static const char *last_lines(const char *text, unsigned lines)
@@ -111,11 +95,11 @@ static void put_notes(const struct mew_table *t)
 		if (row == NULL)
 			continue;
 		if (row->status == MEW_OK && row->present != 0 && row->reason != NULL)
-			put_note(t, c, MEW_STYLE_WARN, row->reason);
+			mew_table_note(t, c, MEW_STYLE_WARN, row->reason);
 		if (row->status == MEW_OK && t->kind == MEW_KIND_CPU)
 			put_sample_note(t, c);
 		if (row->status != MEW_OK && c->output != NULL && *c->output != '\0') {
-			put_note(t, c, MEW_STYLE_PLAIN, "its body printed");
+			mew_table_note(t, c, MEW_STYLE_PLAIN, "its body printed");
 			put_output(t, c->output);
 		}
 	}
@@ -155,69 +139,6 @@ static int put_counters(const struct mew_table *t)
 	}
 	mew_grid_fini(&grid);
 	return status;
-}
-
-/* --- everything (-v) -------------------------------------------------------------------------------------------- */
-
-static void put_number(struct mew_writer *w, const struct mew_row_head *row, const struct mew_figure *figure)
-{
-	const void *at = (const char *)row + figure->offset;
-
-	if (figure->type == MEW_VALUE_U64)
-		mew_write_u64(w, *(const uint64_t *)at);
-	else
-		mew_write_f64(w, *(const double *)at);
-	if (strncmp(figure->unit, "By", 2) == 0) /* UCUM's byte */
-		mew_writef(w, " B%s", figure->unit + 2);
-	else if (strcmp(figure->unit, "1") != 0)
-		mew_writef(w, " %s", figure->unit);
-	mew_write_char(w, '\n');
-}
-
-static void put_line(const struct mew_table *t, const char *name, enum mew_style style, const char *text)
-{
-	mew_writef(t->w, "    %-28s  ", name);
-	mew_write_wrapped(t->w, &t->view, FIGURE_INDENT, FIGURE_INDENT, style, text);
-}
-
-static void put_figure(const struct mew_table *t, const struct mew_row_head *row, const struct mew_figure *figure)
-{
-	const char *why = mew_row_why(row, figure->bit);
-	const char *const *text = (const void *)((const char *)row + figure->offset);
-	double value;
-
-	if (why != NULL) {
-		mew_writef(t->w, "    %-28s  -  ", figure->name);
-		mew_write_wrapped(t->w, &t->view, FIGURE_INDENT + 3, FIGURE_INDENT + 3, MEW_STYLE_DIM, why);
-	} else if (figure->type == MEW_VALUE_TEXT) {
-		put_line(t, figure->name, MEW_STYLE_PLAIN, *text == NULL ? "-" : *text);
-	} else if (mew_row_number(row, figure, &value)) {
-		mew_writef(t->w, "    %-28s  ", figure->name);
-		put_number(t->w, row, figure);
-	}
-}
-
-static void put_all_figures(const struct mew_table *t)
-{
-	size_t n;
-	const struct mew_figure *figures = mew_figures(t->kind, &n);
-
-	for (size_t i = 0; i < t->model->ncases; i++) {
-		const struct mew_case *c = &t->model->cases[i];
-		const struct mew_row_head *row = mew_table_row(c, t->kind);
-		char what[64];
-
-		if (row == NULL || row->status != MEW_OK)
-			continue;
-		mew_write_char(t->w, '\n');
-		(void)snprintf(what, sizeof what, "all figures of %s", mew_kind_name(t->kind));
-		put_note(t, c, MEW_STYLE_BOLD, what);
-		put_line(t, "key", MEW_STYLE_PLAIN, c->key);
-		if (row->profiler != NULL)
-			put_line(t, "profiler", MEW_STYLE_PLAIN, row->profiler);
-		for (size_t k = 0; k < n; k++)
-			put_figure(t, row, &figures[k]);
-	}
 }
 
 /* --- the machine ------------------------------------------------------------------------------------------------ */
@@ -341,7 +262,7 @@ static int put_tables(struct mew_table *t, const struct mew_report_input *in)
 		status = mew_table_write_kind(t);
 		put_notes(t);
 		if (in->verbose)
-			put_all_figures(t);
+			mew_table_write_figures(t);
 	}
 	if (shown == 0)
 		mew_write_text(t->w, "nothing was measured\n");

@@ -24,7 +24,16 @@
 
 /* --- what the tables show --------------------------------------------------------------------------------------- */
 
-enum show { SHOW_FIGURE, SHOW_MARKED, SHOW_INTERVAL, SHOW_BATCHES, SHOW_SHARE, SHOW_SHARE_RANGE };
+enum show {
+	SHOW_FIGURE,
+	SHOW_OCCURRING, /* a column only where it is not 0 for all */
+	SHOW_TREND,     /* a value only where its interval excludes 0, for else it may be none */
+	SHOW_MARKED,
+	SHOW_INTERVAL,
+	SHOW_BATCHES,
+	SHOW_SHARE,
+	SHOW_SHARE_RANGE
+};
 
 struct column {
 	const char *title;
@@ -42,6 +51,8 @@ struct column {
 	{ title, NULL, legend, SHOW_FIGURE, bit, scale, base, optional, false }
 #define COUNT(title, bit, optional, legend)                                                                            \
 	{ title, NULL, legend, SHOW_FIGURE, bit, MEW_SCALE_NONE, 1, optional, true }
+#define BYTES(title, show, bit, legend)                                                                                \
+	{ title, NULL, legend, show, bit, MEW_SCALE_BYTES, 1, true, false }
 #define OTHER(title, unit, show, bit, optional, legend)                                                                \
 	{ title, unit, legend, show, bit, MEW_SCALE_NONE, 1, optional, false }
 
@@ -61,11 +72,21 @@ static const struct column time_columns[] = {
 static const struct column memory_columns[] = {
 	FIGURE("peak live", MEW_FIG_PEAK_BYTES, MEW_SCALE_BYTES, 1, false, "most bytes alive at once"),
 	COUNT("allocs/iter", MEW_FIG_ALLOCATIONS_PER_ITERATION, false, "allocations of one iteration, freed or not"),
+	BYTES("leak/iter", SHOW_TREND, MEW_FIG_LEAK_BYTES_PER_ITERATION, "steady growth of what is alive"),
 	FIGURE("bytes/iter", MEW_FIG_BYTES_PER_ITERATION, MEW_SCALE_BYTES, 1, true, "what they asked for"),
 	FIGURE("live at end", MEW_FIG_NET_BYTES, MEW_SCALE_BYTES, 1, true, "not freed when the loop ended"),
+	BYTES("rss", SHOW_OCCURRING, MEW_FIG_RSS_PEAK_DELTA_BYTES, "growth of resident memory up to its highest"),
+	BYTES("mapped", SHOW_OCCURRING, MEW_FIG_MAPPED_PEAK_BYTES, "most that the program mapped itself"),
 	COUNT("allocs", MEW_FIG_TOTAL_ALLOCATIONS, true, NULL),
 	COUNT("frees", MEW_FIG_FREES, true, NULL),
+	{ "temporary", NULL, "freed before their thread's next allocation", SHOW_OCCURRING,
+	  MEW_FIG_TEMPORARY_ALLOCATIONS, MEW_SCALE_NONE, 1, true, true },
 	COUNT("iterations", MEW_FIG_MEMORY_ITERATIONS, true, NULL),
+	BYTES("je allocated", SHOW_FIGURE, MEW_FIG_JEMALLOC_ALLOCATED_CLOSE, "jemalloc's figures when the loop was left"),
+	BYTES("je active", SHOW_FIGURE, MEW_FIG_JEMALLOC_ACTIVE_CLOSE, NULL),
+	OTHER("je unused", "%", SHOW_SHARE, MEW_FIG_JEMALLOC_FRAGMENTATION_CLOSE, true, "of the active ones, fragmentation"),
+	BYTES("je resident", SHOW_FIGURE, MEW_FIG_JEMALLOC_RESIDENT_CLOSE, NULL),
+	BYTES("je retained", SHOW_FIGURE, MEW_FIG_JEMALLOC_RETAINED_CLOSE, NULL),
 };
 
 static const struct column cpu_columns[] = {
@@ -128,6 +149,21 @@ static bool number(const struct mew_row_head *row, enum mew_kind kind, int bit, 
 	const struct mew_figure *figure = figure_of(kind, bit);
 
 	return row != NULL && figure != NULL && mew_row_number(row, figure, value);
+}
+
+static bool excludes_zero(const struct mew_row_head *row)
+{
+	double low, high;
+
+	return number(row, MEW_KIND_MEMORY, MEW_FIG_LEAK_BYTES_PER_ITERATION_LOW, &low) &&
+	       number(row, MEW_KIND_MEMORY, MEW_FIG_LEAK_BYTES_PER_ITERATION_HIGH, &high) && (low > 0 || high < 0);
+}
+
+/* What a column says of a row; false where it has nothing to say. */
+static bool column_number(const struct mew_row_head *row, enum mew_kind kind, const struct column *column,
+			  double *value)
+{
+	return number(row, kind, column->figure, value) && (column->show != SHOW_TREND || excludes_zero(row));
 }
 
 static bool too_short(const struct mew_row_head *row)
@@ -193,7 +229,7 @@ static bool figure_text(const struct mew_table *t, const struct layout *l, const
 	const struct column *column = l->columns[k];
 	double value;
 
-	if (!number(row, t->kind, column->figure, &value))
+	if (!column_number(row, t->kind, column, &value))
 		return false;
 	value = value * column->base / l->units[k]->factor;
 	mew_text_number(out, value, DIGITS,
@@ -237,19 +273,20 @@ static const struct mew_unit *unit_of(const struct mew_table *t, const struct co
 	if (values == NULL)
 		mew_write_no_memory(t->w);
 	for (size_t i = 0; values != NULL && i < t->model->ncases; i++)
-		if (number(mew_table_row(&t->model->cases[i], t->kind), t->kind, column->figure, &values[n]))
+		if (column_number(mew_table_row(&t->model->cases[i], t->kind), t->kind, column, &values[n]))
 			values[n++] *= column->base;
 	unit = mew_unit_pick(column->scale, values, n);
 	free(values);
 	return unit;
 }
 
-static bool anyone_has(const struct mew_table *t, int bit)
+static bool anyone_has(const struct mew_table *t, const struct column *column)
 {
 	double value;
 
 	for (size_t i = 0; i < t->model->ncases; i++)
-		if (number(mew_table_row(&t->model->cases[i], t->kind), t->kind, bit, &value))
+		if (column_number(mew_table_row(&t->model->cases[i], t->kind), t->kind, column, &value) &&
+		    (column->show != SHOW_OCCURRING || value != 0))
 			return true;
 	return false;
 }
@@ -271,7 +308,7 @@ static void choose_columns(const struct mew_table *t, struct layout *l, struct m
 		const struct column *column = &kind->columns[k];
 		const struct mew_unit *unit;
 
-		if (column->optional && !anyone_has(t, column->figure))
+		if (column->optional && !anyone_has(t, column))
 			continue;
 		unit = column->scale == MEW_SCALE_TIME && time != NULL ? time : unit_of(t, column);
 		time = column->scale == MEW_SCALE_TIME ? unit : time;

@@ -1,6 +1,6 @@
 /*
- * table_rows.h - one table of the report for people.
- * Layer L5. Private to reports/table.c.
+ * table_rows.h - the parts of the report for people: one table, the notes below it, all figures of its kind.
+ * Layer L5. Private to reports/table*.c.
  */
 #ifndef MEW_TABLE_ROWS_H
 #define MEW_TABLE_ROWS_H
@@ -22,5 +22,11 @@ const struct mew_row_head *mew_table_row(const struct mew_case *c, enum mew_kind
 
 /* Write title, table and legend of t->kind. Returns MEW_OK or MEW_E_NOMEM; the writer keeps its own error. */
 int mew_table_write_kind(struct mew_table *t);
+
+/* "title of the case: text", wrapped, in lines of their own. */
+void mew_table_note(const struct mew_table *t, const struct mew_case *c, enum mew_style style, const char *text);
+
+/* Every figure of t->kind of every case that has figures, or why it is absent. The writer keeps its own error. */
+void mew_table_write_figures(const struct mew_table *t);
 
 #endif

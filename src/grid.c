@@ -302,7 +302,7 @@ static void put_cell(struct mew_writer *w, const struct mew_view *view, const st
 
 static void put_head(struct mew_writer *w, const struct mew_view *view, const struct mew_grid *g, bool units)
 {
-	size_t owed = 0;
+	size_t owed = g->indent;
 
 	for (size_t k = 0; k < g->ncolumns; k++) {
 		const struct mew_grid_column *column = &g->columns[k];
@@ -319,7 +319,7 @@ static void put_head(struct mew_writer *w, const struct mew_view *view, const st
 static void put_row(struct mew_writer *w, const struct mew_view *view, const struct mew_grid *g,
 		    const struct mew_grid_row *row)
 {
-	size_t owed = 0, at = 0;
+	size_t owed = g->indent, at = g->indent;
 
 	for (size_t k = 0; k < row->ncells; k++) {
 		if (g->columns[k].out)
@@ -350,8 +350,8 @@ int mew_grid_write(struct mew_grid *g, struct mew_writer *w, const struct mew_vi
 		return MEW_E_NOMEM;
 	for (size_t k = 0; k < g->ncolumns; k++)
 		measure(g, &g->columns[k], k);
-	leave_out(g, view->width);
-	share(g, view->width);
+	leave_out(g, view->width - g->indent);
+	share(g, view->width - g->indent);
 	put_head(w, view, g, false);
 	if (has_units(g))
 		put_head(w, view, g, true);

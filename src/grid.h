@@ -31,7 +31,7 @@ struct mew_grid_column {
 	size_t whole, fraction, columns; /* private: widths */
 	bool out;
 };
-#define MEW_GRID_COLUMNS 12
+#define MEW_GRID_COLUMNS 24
 
 struct mew_grid_row;
 
@@ -40,6 +40,7 @@ struct mew_grid {
 	size_t ncolumns;
 	struct mew_grid_row *rows;
 	size_t nrows;
+	size_t indent; /* of every line; 0 until it is set */
 	bool failed; /* memory ran out */
 };
 

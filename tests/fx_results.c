@@ -74,6 +74,12 @@ static void add_memory_lists(struct mew_model *m, struct mew_case *c)
 	static const struct mew_memory_pool pools[] = { { "apr", 8192, 12, 16384, 0 } };
 
 	mew_model_text(m, c, MEW_KIND_MEMORY, MEW_FIG_MODE, "capture");
+	mew_model_f64(c, MEW_KIND_MEMORY, MEW_FIG_LEAK_BYTES_PER_ITERATION, 24);
+	mew_model_f64(c, MEW_KIND_MEMORY, MEW_FIG_LEAK_BYTES_PER_ITERATION_LOW, 23.5);
+	mew_model_f64(c, MEW_KIND_MEMORY, MEW_FIG_LEAK_BYTES_PER_ITERATION_HIGH, 24.25);
+	mew_model_u64(c, MEW_KIND_MEMORY, MEW_FIG_STEADY, 1);
+	mew_model_u64(c, MEW_KIND_MEMORY, MEW_FIG_TEMPORARY_ALLOCATIONS, 100);
+	mew_model_absent(m, c, MEW_KIND_MEMORY, MEW_FIG_RSS_PEAK_DELTA_BYTES, "the kernel has no clear_refs");
 	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_SIZE_HISTOGRAM, sizes, MEW_COUNTOF(sizes));
 	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_BY_FUNCTION, functions, MEW_COUNTOF(functions));
 	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_BY_POOL, pools, MEW_COUNTOF(pools));

@@ -228,6 +228,115 @@ static void optional_columns_need_a_value(void **state)
 	mew_model_free(m);
 }
 
+static void add_memory(struct mew_model *m, const char *key, double slope, double low, uint64_t mapped)
+{
+	struct mew_case *c = mew_model_case(m, key, NULL);
+
+	assert_non_null(mew_model_row(m, c, MEW_KIND_MEMORY));
+	mew_model_u64(c, MEW_KIND_MEMORY, MEW_FIG_PEAK_BYTES, 100);
+	mew_model_u64(c, MEW_KIND_MEMORY, MEW_FIG_TOTAL_ALLOCATIONS, 0);
+	mew_model_f64(c, MEW_KIND_MEMORY, MEW_FIG_LEAK_BYTES_PER_ITERATION, slope);
+	mew_model_f64(c, MEW_KIND_MEMORY, MEW_FIG_LEAK_BYTES_PER_ITERATION_LOW, low);
+	mew_model_f64(c, MEW_KIND_MEMORY, MEW_FIG_LEAK_BYTES_PER_ITERATION_HIGH, slope + 1);
+	mew_model_u64(c, MEW_KIND_MEMORY, MEW_FIG_MAPPED_PEAK_BYTES, mapped);
+}
+
+/* A slope whose interval holds 0 is not called a leak, and a column of zeros says nothing. */
+static void a_leak_is_shown_when_it_is_sure(void **state)
+{
+	struct mew_model *m = mew_model_new();
+	char *text, *line;
+
+	(void)state;
+	add_memory(m, "steady", 7.5, -2, 0);
+	text = table_of(m, (struct mew_report_input){ .width = 120 });
+	assert_null(strstr(text, "leak/iter"));
+	assert_null(strstr(text, "mapped"));
+	free(text);
+	add_memory(m, "leaks", 24.5, 23, 4096);
+	text = table_of(m, (struct mew_report_input){ .width = 120 });
+	assert_non_null(strstr(text, "leak/iter"));
+	assert_non_null(strstr(text, "mapped"));
+	line = line_with(text, "leaks");
+	assert_non_null(strstr(line, "24.5"));
+	free(line);
+	line = line_with(text, "steady");
+	assert_null(strstr(line, "7.5"));
+	free(line);
+	free(text);
+	mew_model_free(m);
+}
+
+static void jemalloc_has_its_columns_where_there_is_room(void **state)
+{
+	static const char *const titles[] = { "je allocated", "je active", "je unused", "je resident", "je retained" };
+	struct mew_model *m = mew_model_new();
+	char *text;
+
+	(void)state;
+	add_memory(m, "case", 0, 0, 0);
+	text = table_of(m, (struct mew_report_input){ .width = 200 });
+	assert_null(strstr(text, "je "));
+	free(text);
+	for (int bit = MEW_FIG_JEMALLOC_ALLOCATED_CLOSE; bit <= MEW_FIG_JEMALLOC_RETAINED_CLOSE; bit += 2)
+		mew_model_u64(mew_model_find(m, "case"), MEW_KIND_MEMORY, bit, (uint64_t)(1000 + bit));
+	mew_model_f64(mew_model_find(m, "case"), MEW_KIND_MEMORY, MEW_FIG_JEMALLOC_FRAGMENTATION_CLOSE, 0.125);
+	text = table_of(m, (struct mew_report_input){ .width = 200 });
+	for (size_t i = 0; i < MEW_COUNTOF(titles); i++)
+		assert_non_null(strstr(text, titles[i]));
+	assert_non_null(strstr(text, "12.5"));
+	free(text);
+	text = table_of(m, (struct mew_report_input){ .width = 60 });
+	assert_null(strstr(text, "je retained"));
+	fits(text, 60);
+	free(text);
+	mew_model_free(m);
+}
+
+static void no_allocation_is_explained_when_asked(void **state)
+{
+	struct mew_model *m = mew_model_new();
+	char *text;
+
+	(void)state;
+	add_memory(m, "case", 0, 0, 0);
+	text = table_of(m, (struct mew_report_input){ .width = 200 });
+	assert_null(strstr(text, "mew_keep"));
+	free(text);
+	assert_int_equal(mew_model_add_fact(m, "optimized", "yes"), 0);
+	text = table_of(m, (struct mew_report_input){ .width = 200, .verbose = 1 });
+	assert_non_null(strstr(text, "mew_keep(pointer) keeps them"));
+	free(text);
+	assert_int_equal(mew_model_add_fact(m, "optimized", "no"), 0);
+	text = table_of(m, (struct mew_report_input){ .width = 200, .verbose = 1 });
+	assert_null(strstr(text, "mew_keep"));
+	free(text);
+	mew_model_u64(mew_model_find(m, "case"), MEW_KIND_MEMORY, MEW_FIG_TOTAL_ALLOCATIONS, 1);
+	assert_int_equal(mew_model_add_fact(m, "optimized", "yes"), 0);
+	text = table_of(m, (struct mew_report_input){ .width = 200, .verbose = 1 });
+	assert_null(strstr(text, "mew_keep"));
+	free(text);
+	mew_model_free(m);
+}
+
+static void lists_are_shown_when_asked(void **state)
+{
+	char *text = table((struct mew_report_input){ .width = 100, .utf8 = 1, .verbose = 1 }), *line;
+
+	(void)state;
+	line = line_with(text, "  64-127");
+	assert_non_null(strstr(line, " 1,200"));
+	free(line);
+	line = line_with(text, "inflateInit2_");
+	assert_non_null(strstr(line, "716,000"));
+	free(line);
+	assert_non_null(strstr(text, "      apr "));
+	free(text);
+	text = table((struct mew_report_input){ .width = 100, .utf8 = 1 });
+	assert_null(strstr(text, "inflateInit2_"));
+	free(text);
+}
+
 static void kinds_are_chosen(void **state)
 {
 	char *text = table((struct mew_report_input){ .kinds = 1u << MEW_KIND_MEMORY });
@@ -379,6 +488,10 @@ int main(void)
 		cmocka_unit_test(narrow_tables_keep_the_headline),
 		cmocka_unit_test(long_names_keep_both_ends),
 		cmocka_unit_test(optional_columns_need_a_value),
+		cmocka_unit_test(a_leak_is_shown_when_it_is_sure),
+		cmocka_unit_test(jemalloc_has_its_columns_where_there_is_room),
+		cmocka_unit_test(no_allocation_is_explained_when_asked),
+		cmocka_unit_test(lists_are_shown_when_asked),
 		cmocka_unit_test(kinds_are_chosen),
 		cmocka_unit_test(nothing_is_said_to_be_nothing),
 		cmocka_unit_test(terminals_are_safe_from_names),
