@@ -3,7 +3,8 @@
 # Rules of the sources that make this safe: every statement ends in a semicolon, none is empty, comments stand on lines
 # of their own, no string goes over a line's end, no name begins with '$'. Strings and regular expressions pass as they
 # are. A name declared in the first column is shortened to $a, $b, ... unless some use of it may be a property's name:
-# before a colon, or between braces and commas, where it could be shorthand.
+# before a colon, or between braces and commas, where it could be shorthand. Constants become variables, which is
+# shorter and lets declarations that follow each other be one.
 
 function word(c) { return c ~ /[A-Za-z0-9_$]/ }
 
@@ -55,19 +56,46 @@ function scan(line,    at, c, from) {
 function property(i) { return token[i - 1] == "." && token[i - 2] != "." }
 
 function brief(number,    letters) {
-	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	return (number < 52 ? "$" : "$" int(number / 52)) substr(letters, number % 52 + 1, 1)
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$0123456789"
+	return (number < 64 ? "$" : "$" substr(letters, int(number / 64), 1)) substr(letters, number % 64 + 1, 1)
 }
 
-function shorten(    i, count) {
+# The shortest names go to those that are used most; of equal ones, to the one that comes first.
+function name_all(    given, i, best) {
+	for (given = 0; given < kinds; given++) {
+		best = ""
+		for (i = 1; i <= kinds; i++)
+			if (!(kind[i] in short) && (best == "" || uses[kind[i]] > uses[best])) best = kind[i]
+		short[best] = brief(given)
+	}
+}
+
+function shorten(    i) {
 	for (i = 1; i <= n; i++) {
 		if (!name[i] || property(i)) continue
 		if (token[i + 1] == ":" || (token[i - 1] ~ /^[{,]$/ && token[i + 1] ~ /^[,}]$/)) unsafe[token[i]] = 1
 	}
 	for (i = 1; i <= n; i++) {
 		if (!name[i] || !(token[i] in top) || token[i] in unsafe || property(i)) continue
-		if (!(token[i] in short)) short[token[i]] = brief(count++)
-		token[i] = short[token[i]]
+		if (uses[token[i]]++ == 0) kind[++kinds] = token[i]
+		shortened[i] = 1
+	}
+	name_all()
+	for (i in shortened) token[i] = short[token[i]]
+}
+
+function declares(i) { return token[i] ~ /^(let|const)$/ && !property(i) }
+
+# Declarations that follow each other become one: the second word is a comma. Their kind is the same in the end.
+function join_declarations(    i, depth, open) {
+	for (i = 1; i <= n; i++) {
+		if (token[i] ~ /^[({[]$/) open[++depth] = 0
+		else if (token[i] ~ /^[]})]$/) depth--
+		else if (declares(i)) open[depth] = 1
+		else if (token[i] == ";" && open[depth] && declares(i + 1)) {
+			token[i] = ","
+			token[i + 1] = ""
+		} else if (token[i] == ";") open[depth] = 0
 	}
 }
 
@@ -87,12 +115,16 @@ inside { if ($0 ~ /\*\//) inside = 0; next }
 }
 END {
 	shorten()
+	join_declarations()
 	brief_of["true"] = "!0"
 	brief_of["false"] = "!1"
 	brief_of["undefined"] = "void 0"
+	brief_of["const"] = "let" # the checks of the sources are behind us
 	for (i = 1; i <= n; i++) {
 		if (token[i] == ";" && token[i + 1] == "}") continue
 		if (token[i] == "," && token[i + 1] ~ /^[]})]$/) continue
+		if (token[i] == "(" && name[i + 1] && token[i + 2] token[i + 3] token[i + 4] == ")=>") lone = i + 2
+		if (i == lone - 2 || i == lone) continue # one parameter needs no brackets
 		if (token[i] in brief_of && !property(i)) token[i] = brief_of[token[i]]
 		if (token[i] == "0" && token[i + 1] == "." && token[i + 2] ~ /^[0-9]/) token[i] = ""
 		first = token[i] == "" ? "." : substr(token[i], 1, 1)

@@ -122,6 +122,19 @@ static void set_cpu(struct mew_model *m, struct mew_case *c, const char *top, do
 	mew_model_u64(c, MEW_KIND_CPU, MEW_FIG_UNRESOLVED, 2);
 }
 
+static void set_memory_lists(struct mew_model *m, struct mew_case *c)
+{
+	static const struct mew_size_class sizes[] = { { 0, 0, 1 }, { 24, 24, 120000 }, { 1048576, 2097151, 30000 } };
+	static const struct mew_memory_function functions[] = {
+		{ "inflateInit2_ (inflate.c:203)", 716000, 71600000, 10000, 64 },
+		{ "<script>alert(1)</script> (evil.c:1)", 512, 1024, 2, 0 },
+	};
+
+	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_SIZE_HISTOGRAM, sizes, MEW_COUNTOF(sizes));
+	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_BY_FUNCTION, functions, MEW_COUNTOF(functions));
+	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_BY_POOL, NULL, 0);
+}
+
 static void set_memory(struct mew_model *m, struct mew_case *c)
 {
 	uint64_t peak = 0, all = 0, count = 0, net = 0;
@@ -145,6 +158,7 @@ static void set_memory(struct mew_model *m, struct mew_case *c)
 	for (int bit = MEW_FIG_FREES; bit <= MEW_FIG_ADOPTED; bit++)
 		mew_model_u64(c, MEW_KIND_MEMORY, bit, bit == MEW_FIG_FREES ? count - net / 64 : 0);
 	mew_model_u64(c, MEW_KIND_MEMORY, MEW_FIG_MEMORY_LOST, 0);
+	set_memory_lists(m, c);
 }
 
 /* --- "codec" ---------------------------------------------------------------------------------------------------- */

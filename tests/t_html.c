@@ -326,6 +326,30 @@ static void header_has_rows_reasons_and_facts(void **state)
 	mew_model_free(m);
 }
 
+/* A list has its columns in the catalogue, and its rows, as lists of values, among the values of a row. */
+static void lists_have_columns_and_rows(void **state)
+{
+	struct mew_model *m = fx_html_model("codec", 0);
+	char *page = page_of(m, NULL);
+	json_t *header = header_of(page), *row, *figure, *line;
+
+	(void)state;
+	figure = json_array_get(json_object_get(json_object_get(header, "figures"), "memory"), MEW_FIG_BY_FUNCTION);
+	assert_string_equal(json_string_value(json_array_get(figure, 1)), "list");
+	assert_int_equal(json_array_size(json_array_get(figure, 3)), 5);
+	line = json_array_get(json_array_get(figure, 3), 1);
+	assert_string_equal(json_string_value(json_array_get(line, 0)), "peak_bytes");
+	row = json_object_get(json_object_get(json_array_get(json_object_get(header, "cases"), 0), "rows"), "memory");
+	row = json_array_get(json_object_get(row, "values"), MEW_FIG_BY_FUNCTION);
+	assert_int_equal(json_array_size(row), 2);
+	line = json_array_get(row, 0);
+	assert_string_equal(json_string_value(json_array_get(line, 0)), "inflateInit2_ (inflate.c:203)");
+	assert_int_equal(json_integer_value(json_array_get(line, 2)), 71600000);
+	json_decref(header);
+	free(page);
+	mew_model_free(m);
+}
+
 /* What a tree adds up to is what was pushed, for every metric and case. */
 static void trees_add_up(void **state)
 {
@@ -490,6 +514,7 @@ int main(void)
 		cmocka_unit_test(names_stay_inside_the_data),
 		cmocka_unit_test(hostile_names_arrive_whole),
 		cmocka_unit_test(header_has_rows_reasons_and_facts),
+		cmocka_unit_test(lists_have_columns_and_rows),
 		cmocka_unit_test(trees_add_up),
 		cmocka_unit_test(samples_merge_by_function),
 		cmocka_unit_test(allocations_are_told_apart_by_line),

@@ -30,8 +30,7 @@ const CARDS = {
 
 function figure(value, unit, name) {
 	if (typeof value === 'string') return visible(value);
-	if (unit === 'list') return value.map((line) => line.join(' ')).join(', ');
-	if (/share/.test(name)) return percent(value);
+	if (/share|fragm/.test(name)) return percent(value);
 	return plain(value, unit);
 }
 
@@ -57,21 +56,57 @@ function tidy(name) {
 function allFigures(kind, row) {
 	return make(
 		'dl.facts',
-		...report.figures[kind].map(([name, unit, help], i) =>
-			make(
-				'div',
-				{ title: help },
-				make('dt', tidy(name)),
-				row.values[i] === null
-					? make(
-							'dd.none',
-							'– ',
-							make('small', visible(row.why[name] || 'not measured'))
-						)
-					: make('dd', figure(row.values[i], unit, name))
-			)
+		...report.figures[kind].map(
+			([name, unit, help], i) =>
+				!Array.isArray(row.values[i]) &&
+				make(
+					'div',
+					{ title: help },
+					make('dt', tidy(name)),
+					row.values[i] === null
+						? make(
+								'dd.none',
+								'– ',
+								make('small', visible(row.why[name] || 'not measured'))
+							)
+						: make('dd', figure(row.values[i], unit, name))
+				)
 		)
 	);
+}
+
+// A figure that is a list, as a table. Classes of sizes get a bar, and their two ends are one cell.
+function listTable(lines, columns) {
+	const classes = columns[0][0] === 'low',
+		most = Math.max(...lines.map((line) => line[2]));
+	if (classes) {
+		columns = [['size', 'text'], columns[2]];
+		lines = lines.map(([low, high, n]) => [whole(low) + (high > low ? '–' + whole(high) : '') + ' B', n]);
+	}
+	const cell = (value, [name, unit]) =>
+		unit === 'text'
+			? make('td.text.main', make('span.mono.clip', { title: visible(value) }, visible(value)))
+			: make('td', classes ? make('span.share', meter(value / most), whole(value)) : figure(value, unit, name));
+	return make(
+		'table.functions',
+		make(
+			'thead',
+			make('tr', ...columns.map(([name, unit]) => make(unit === 'text' ? 'th.text' : 'th', tidy(name))))
+		),
+		make('tbody', ...lines.map((line) => make('tr', ...line.map((value, i) => cell(value, columns[i])))))
+	);
+}
+
+function lists(kind, row) {
+	return report.figures[kind]
+		.filter(([name, , , columns]) => columns && row.has(name) && row.of[name][0])
+		.map(([name, , help, columns]) =>
+			make(
+				'details',
+				make('summary', { title: help }, tidy(name)),
+				make('div.wide', listTable(row.of[name], columns))
+			)
+		);
 }
 
 function drawCards(c) {
@@ -187,8 +222,9 @@ function drawNotes(c) {
 		);
 	}
 	if (row.ok && shown.kind !== 'time') {
-		box.append(noteList('plain', absences(row)));
 		box.append(
+			noteList('plain', absences(row)),
+			...lists(shown.kind, row),
 			make(
 				'details',
 				make('summary', 'All ' + KIND_TITLES[shown.kind].replace('M', 'm') + ' figures'),

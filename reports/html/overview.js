@@ -66,9 +66,13 @@ function functionCell(row) {
 	return make('span.mono.clip', { title: name }, name);
 }
 
-function shareCell(row) {
+function meter(share) {
 	const fill = make('i');
-	fill.style.width = (row.of.top_function_share * 100).toFixed(1) + '%';
+	fill.style.width = (share * 100).toFixed(1) + '%';
+	return make('span.meter', fill);
+}
+
+function shareCell(row) {
 	return make(
 		'span.share',
 		{
@@ -78,7 +82,7 @@ function shareCell(row) {
 					percent(row.of.top_function_share_high)
 				: ''
 		},
-		make('span.meter', fill),
+		meter(row.of.top_function_share),
 		percent(row.of.top_function_share),
 		row.has('top_function_share_low') &&
 			make(

@@ -42,6 +42,23 @@ test('every kind and every view shows something', async (page) => {
 	ok((await text(page, '#plot')).includes('600 samples'), 'and counted');
 });
 
+test('sizes and functions of the memory figures are tables', async (page) => {
+	await open(page, 'codec', INFLATE + '&kind=memory');
+	await page.click('#notes >> text=size histogram');
+	await page.click('#notes >> text=by function');
+	const sizes = await text(page, '#notes details:has-text("size histogram")');
+	ok(/24 B\s*120,000/.test(sizes) && /1,048,576–2,097,151 B\s*30,000/.test(sizes), sizes);
+	const bars = page.locator('#notes .meter i');
+	equal(await bars.count(), 3, 'a bar for each size');
+	equal(await bars.nth(2).evaluate((bar) => bar.style.width), '25%', 'as long as its share of the longest');
+	const functions = await text(page, '#notes details:has-text("by function")');
+	ok(functions.includes('inflateInit2_ (inflate.c:203)') && functions.includes('10,000'), functions);
+	ok(functions.includes('<script>alert(1)</script>'), 'names are text');
+	equal(await page.locator('#notes summary:has-text("by pool")').count(), 0, 'an empty list is not shown');
+	await page.click('#notes >> text=All memory figures');
+	equal(await page.locator('#notes dt:has-text("by function")').count(), 0, 'lists have their own place');
+});
+
 test('memory has four weights whose totals are the figures of the row', async (page) => {
 	await open(page, 'codec', INFLATE + '&kind=memory');
 	const totals = {};
