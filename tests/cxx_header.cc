@@ -5,8 +5,10 @@
 #include <mew.h>
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -261,6 +263,64 @@ static void check_memory()
 	mew_memory_free(m);
 }
 
+/* --- who allocates ---------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) void collect_numbers(std::vector<int> &numbers)
+{
+	for (int i = 0; i < 100; i++)
+		numbers.push_back(i); /* operator new is four of the library's functions away */
+}
+
+static void collecting(mew_state *st, void *)
+{
+	MEW_LOOP(st) {
+		std::vector<int> numbers;
+
+		collect_numbers(numbers);
+		mew_keep(numbers.data());
+	}
+}
+
+static void check_functions_at(const char *page)
+{
+	static const mew_entry entries[] = { mew::options().name("collecting").run(mew::body<collecting>), mew_entry() };
+	static const char what[] = "what std::vector allocates is its caller's";
+	static const char name[] = "collect_numbers";
+	const char *symbols = std::getenv("MEW_SYMBOLS");
+	mew_memory_profiles *m = mew_memory_profile(entries, 10, mew::memory_options().flamegraph(page));
+	const mew_memory_case *row = mew_memory_find(m, "collecting");
+
+	if (symbols == nullptr || access(symbols, R_OK) != 0)
+		skip(what, "there is no libmew_symbols, so functions have no names");
+	else if (!is_unsupported(row, what))
+		check(row != nullptr && row->nby_function == 1 &&
+		      std::strncmp(row->by_function[0].function, name, sizeof name - 1) == 0 &&
+		      row->by_function[0].allocations == row->total_allocations &&
+		      row->by_function[0].peak_bytes == row->peak_bytes, what);
+	mew_memory_free(m);
+	m = mew_memory_profile(entries, 10);
+	row = mew_memory_find(m, "collecting");
+	if (!is_unsupported(row, "without stacks there is no such list"))
+		check(row != nullptr && row->nby_function == 0 &&
+		      std::strstr(mew_memory_why(row, MEW_FIG_BY_FUNCTION), ".flamegraph") != nullptr,
+		      "without stacks there is no such list");
+	mew_memory_free(m);
+}
+
+static void check_functions()
+{
+	const char *where = std::getenv("TMPDIR");
+	std::string page = std::string(where != nullptr ? where : "/tmp") + "/mew-cxx-XXXXXX";
+	int file = mkstemp(&page[0]);
+
+	check(file >= 0, "a page can be written");
+	if (file < 0)
+		return;
+	close(file);
+	check_functions_at(page.c_str());
+	unlink(page.c_str());
+}
+
 static void check_pause()
 {
 	mew_memory_profiles *m = mew_memory_profile(own_entries);
@@ -319,6 +379,7 @@ int main()
 	check_timing();
 	check_own_entries();
 	check_memory();
+	check_functions();
 	check_pause();
 	check_cpu();
 	check_forced_unwinding();

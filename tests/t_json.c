@@ -254,6 +254,9 @@ static void damage_is_named(void **state)
 	refused_with("\"weight_ns\": [100000", "\"weight_ns\": [{}", "'weight_ns' must be a whole number");
 	refused_with("\"real_ns\":[204800]", "\"real_ns\":[204800,1]", "'cpu_ns' must be a list as long as the other");
 	refused_with("\"calibration/loops\"", "\"calibration/dreams\"", "'phase' must be a phase this mew knows");
+	refused_with("\"low\":64", "\"low\":-1", "'low' must be a whole number");
+	refused_with("\"high\":127,", "", "'high' must be a whole number");
+	refused_with("\"name\":\"apr\"", "\"name\":7", "'name' must be a text");
 	refused_with("[0,4096,", "[5,4096,", "'heap_stacks' must be a number in its list");
 	refused_with("[0,4096,", "[0,null,", "'heap_stacks' must be a whole number");
 	refused_with("\"lines\":[[0,130]]", "\"lines\":[[4,130]]", "location 0: 'lines' must be a number in its list");
