@@ -1,10 +1,11 @@
-# html_lean.awk - JavaScript without comments, indentation and needless blanks, and with short names at its top level.
+# html_lean.awk - JavaScript without comments, indentation and needless blanks, and with short names.
 #
 # Rules of the sources that make this safe: every statement ends in a semicolon, none is empty, comments stand on lines
-# of their own, no string goes over a line's end, no name begins with '$'. Strings and regular expressions pass as they
-# are. A name declared in the first column is shortened to $a, $b, ... unless some use of it may be a property's name:
-# before a colon, or between braces and commas, where it could be shorthand. Constants become variables, which is
-# shorter and lets declarations that follow each other be one.
+# of their own, no string goes over a line's end, no name begins with '$', no declared name is that of a global which is
+# used elsewhere, no object has methods in shorthand and no pattern in braces has defaults. Strings and regular
+# expressions pass as they are. A declared name (also of a parameter) becomes $a, $b, ... wherever it stands, unless some
+# use of it may be a property's name: before a colon, or between braces and commas, where it could be shorthand.
+# Constants become variables, which is shorter and lets declarations that follow each other be one.
 
 function word(c) { return c ~ /[A-Za-z0-9_$]/ }
 
@@ -70,13 +71,39 @@ function name_all(    given, i, best) {
 	}
 }
 
-function shorten(    i) {
+function declares(i) { return token[i] ~ /^(let|const)$/ && !property(i) }
+
+# Names behind a word that declares them, and parameters: between brackets behind "function" or before "=>".
+function find_declared(    i, k) {
 	for (i = 1; i <= n; i++) {
+		if (declares(i) || (token[i] == "function" && name[i + 1])) {
+			if (name[i + 1]) declared[token[i + 1]] = 1
+			if (token[i] == "function") parameters(i + 2)
+		} else if (token[i] == ")" && token[i + 1] token[i + 2] == "=>") {
+			for (k = i - 1; k > 0 && (name[k] || token[k] == ","); k--);
+			if (token[k] == "(") parameters(k)
+		}
+	}
+}
+
+# Plain parameters from an open bracket on.
+function parameters(i) {
+	for (i++; name[i] || token[i] == ","; i++)
+		if (name[i]) declared[token[i]] = 1
+}
+
+function shorten(    i, depth, open) {
+	depth = 0
+	find_declared()
+	for (i = 1; i <= n; i++) {
+		if (token[i] ~ /^[({[]$/) open[++depth] = token[i]
+		if (token[i] ~ /^[]})]$/) depth--
 		if (!name[i] || property(i)) continue
-		if (token[i + 1] == ":" || (token[i - 1] ~ /^[{,]$/ && token[i + 1] ~ /^[,}]$/)) unsafe[token[i]] = 1
+		if (token[i + 1] == ":" ||
+		    (open[depth] == "{" && token[i - 1] ~ /^[{,]$/ && token[i + 1] ~ /^[,}]$/)) unsafe[token[i]] = 1
 	}
 	for (i = 1; i <= n; i++) {
-		if (!name[i] || !(token[i] in top) || token[i] in unsafe || property(i)) continue
+		if (!name[i] || !(token[i] in declared) || token[i] in unsafe || property(i)) continue
 		if (uses[token[i]]++ == 0) kind[++kinds] = token[i]
 		shortened[i] = 1
 	}
@@ -84,10 +111,9 @@ function shorten(    i) {
 	for (i in shortened) token[i] = short[token[i]]
 }
 
-function declares(i) { return token[i] ~ /^(let|const)$/ && !property(i) }
-
 # Declarations that follow each other become one: the second word is a comma. Their kind is the same in the end.
 function join_declarations(    i, depth, open) {
+	depth = 0
 	for (i = 1; i <= n; i++) {
 		if (token[i] ~ /^[({[]$/) open[++depth] = 0
 		else if (token[i] ~ /^[]})]$/) depth--
@@ -102,12 +128,6 @@ function join_declarations(    i, depth, open) {
 /^[ \t]*\/\*/ { inside = 1 }
 inside { if ($0 ~ /\*\//) inside = 0; next }
 /^[ \t]*\/\// || /^[ \t]*$/ { next }
-/^(async )?function / || /^(const|let) / {
-	declared = $0
-	sub(/^(async )?function |^(const|let) /, "", declared)
-	sub(/[^A-Za-z0-9_].*/, "", declared)
-	top[declared] = 1
-}
 {
 	sub(/^[ \t]+/, "")
 	blank = 1

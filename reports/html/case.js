@@ -10,7 +10,13 @@ const CARDS = {
 		['Peak', 'peak_bytes', 'By', (o) => plain(o.total_allocations, '1') + ' allocations'],
 		['Allocs/iter', 'allocations_per_iteration', '1'],
 		['Bytes/iter', 'bytes_per_iteration', 'By'],
-		['Net', 'net_bytes', 'By', (o) => plain(o.net_blocks, '1') + ' blocks']
+		['Net', 'net_bytes', 'By', (o) => plain(o.net_blocks, '1') + ' blocks'],
+		[
+			'Growth/iter',
+			'leak_bytes_per_iteration',
+			'By',
+			(o) => range(o.leak_bytes_per_iteration_low, o.leak_bytes_per_iteration_high, 'By')
+		]
 	],
 	cpu: [
 		[
@@ -86,7 +92,7 @@ function listTable(lines, columns) {
 	const cell = (value, [name, unit]) =>
 		unit === 'text'
 			? make('td.text.main', make('span.mono.clip', { title: visible(value) }, visible(value)))
-			: make('td', classes ? make('span.share', meter(value / most), whole(value)) : figure(value, unit, name));
+			: make('td', classes ? make('span.share', whole(value), meter(value / most)) : figure(value, unit, name));
 	return make(
 		'table.functions',
 		make(
