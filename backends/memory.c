@@ -369,6 +369,20 @@ static void note_operators(struct mew_sink *sink, const struct mew_hooks_api *ap
 	mew_sink_note(sink, text);
 }
 
+/* Their bytes are in the figures, and in the pictures under no name. */
+static void note_stackless(struct mew_sink *sink)
+{
+	uint64_t n = mew_heap_capture_stackless();
+	char text[160];
+
+	if (n == 0)
+		return;
+	(void)snprintf(text, sizeof text,
+		       "%llu allocations have no stack, since there are more different ones than the table of stacks "
+		       "holds: profile less at once", (unsigned long long)n);
+	mew_sink_note(sink, text);
+}
+
 static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
 {
 	mew_sink_text(sink, MEW_FIG_MODE, c->stacks ? "capture" : "count");
@@ -376,8 +390,10 @@ static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew
 	push_figures(sink);
 	mew_heap_jemalloc_drain(sink);
 	note_operators(sink, c->api);
-	if (c->stacks)
+	if (c->stacks) {
 		mew_heap_capture_drain(sink, c->api);
+		note_stackless(sink);
+	}
 	if (sink->failed)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to keep what the memory capture saw");
 	if (mew_heap.counts.lost != 0)

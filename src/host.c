@@ -9,7 +9,7 @@
 #include "error.h"
 #include "host_internal.h"
 #include "os.h"
-#include "spawn.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 void mew_host_kill(struct mew_host *h)
 {
 	if (h->pid > 0)
-		(void)mew_spawn_end(h->pid, true);
+		(void)mew_launch_end(h->pid, true);
 	if (h->fd >= 0)
 		(void)close(h->fd);
 	h->pid = 0;
@@ -52,9 +52,9 @@ static int lost(struct mew_host *h, int got, struct mew_error *err)
 		return mew_error_set(err, MEW_E_BODY, "did not end within --timeout %g s; its process was killed", h->options->timeout);
 	}
 	h->pid = 0;
-	status = mew_spawn_end(pid, got != 0);
+	status = mew_launch_end(pid, got != 0);
 	mew_host_kill(h);
-	mew_spawn_describe(status, how, sizeof how);
+	mew_launch_describe(status, how, sizeof how);
 	return mew_error_set(err, MEW_E_BODY, "the benchmark's process was lost: %s", how);
 }
 
@@ -83,13 +83,13 @@ int mew_host_ask(struct mew_host *h, enum mew_message message, int answer, uint6
 
 static int start(struct mew_host *h, struct mew_error *err)
 {
-	struct mew_spawn s = { .program = h->program, .output = h->output_fd, .preload = h->preload };
+	struct mew_launch s = { .program = h->program, .output = h->output_fd, .preload = h->preload };
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
 		return mew_error_errno(err, MEW_E_IO, "no socket for %s", h->program);
 	s.channel = pair[1];
-	h->pid = mew_spawn_worker(&s, err);
+	h->pid = mew_launch_worker(&s, err);
 	(void)close(pair[1]);
 	h->fd = pair[0];
 	if (h->pid < 0) {
@@ -109,9 +109,9 @@ static int not_a_mew_program(struct mew_host *h, int got, struct mew_error *err)
 
 	h->pid = 0;
 	if (got == 0)
-		mew_spawn_describe(mew_spawn_end(pid, false), how, sizeof how);
+		mew_launch_describe(mew_launch_end(pid, false), how, sizeof how);
 	else
-		(void)mew_spawn_end(pid, true);
+		(void)mew_launch_end(pid, true);
 	mew_host_kill(h);
 	said = mew_host_take_output(h);
 	(void)mew_error_set(err, MEW_E_INVALID, "%s is not a mew program (%s): it must end with MEW_MAIN()%s%.80s", h->program, how,
@@ -236,7 +236,7 @@ void mew_host_retire(struct mew_host *h)
 	if (h->fd >= 0) { /* an end of file tells the worker to leave; it tears down what is open */
 		(void)shutdown(h->fd, SHUT_WR);
 		if (h->pid > 0)
-			(void)mew_spawn_end(h->pid, false);
+			(void)mew_launch_end(h->pid, false);
 		h->pid = 0;
 	}
 	mew_host_kill(h);

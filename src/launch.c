@@ -1,10 +1,10 @@
 /*
- * spawn.c - see spawn.h.
+ * launch.c - see spawn.h.
  * Layer L4. The command's thread.
  */
 #include "config.h"
 
-#include "spawn.h"
+#include "launch.h"
 
 #include "error.h"
 #include "worker.h"
@@ -31,7 +31,7 @@ static char *preload_of(const char *first)
 }
 
 /* In the child, after fork: only calls that are safe there. Never returns. */
-static void become_worker(const struct mew_spawn *s, char *const argv[], const char *preload, int report)
+static void become_worker(const struct mew_launch *s, char *const argv[], const char *preload, int report)
 {
 	int in = open("/dev/null", O_RDONLY);
 	int out = s->output >= 0 ? s->output : STDERR_FILENO;
@@ -57,7 +57,7 @@ static void become_worker(const struct mew_spawn *s, char *const argv[], const c
 	_exit(127);
 }
 
-int mew_spawn_worker(const struct mew_spawn *s, struct mew_error *err)
+int mew_launch_worker(const struct mew_launch *s, struct mew_error *err)
 {
 	char flag[64], *preload = preload_of(s->preload), *name = strdup(s->program);
 	char *argv[] = { name, flag, NULL };
@@ -86,13 +86,13 @@ int mew_spawn_worker(const struct mew_spawn *s, struct mew_error *err)
 	if (failure == 0)
 		return pid;
 	if (pid > 0)
-		(void)mew_spawn_end(pid, false);
+		(void)mew_launch_end(pid, false);
 	errno = failure;
 	(void)mew_error_errno(err, MEW_E_INVALID, "%s cannot be run", s->program);
 	return -1;
 }
 
-int mew_spawn_end(int pid, bool kill_first)
+int mew_launch_end(int pid, bool kill_first)
 {
 	const struct timespec pause = { 0, 2000000 };
 	int status = 0;
@@ -110,7 +110,7 @@ int mew_spawn_end(int pid, bool kill_first)
 	return status;
 }
 
-void mew_spawn_describe(int wait_status, char *text, size_t size)
+void mew_launch_describe(int wait_status, char *text, size_t size)
 {
 	if (WIFSIGNALED(wait_status))
 		(void)snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));

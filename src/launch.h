@@ -1,14 +1,14 @@
 /*
- * spawn.h - start a worker process, and end it with everything it started.
+ * launch.h - start a worker process, and end it with everything it started.
  * Layer L4.
  */
-#ifndef MEW_SPAWN_H
-#define MEW_SPAWN_H
+#ifndef MEW_LAUNCH_H
+#define MEW_LAUNCH_H
 
 #include "base.h"
 #include "mew.h"
 
-struct mew_spawn {
+struct mew_launch {
 	const char *program;
 	int channel;         /* the worker's end of the socket; passed as --mew-worker=FD */
 	int output;          /* its standard output and error; -1 keeps ours (then both go to our standard error) */
@@ -19,15 +19,15 @@ struct mew_spawn {
  * Start it in a process group of its own, with standard input at /dev/null.
  * Returns the process id; -1 when it could not be executed, with the reason in err.
  */
-int mew_spawn_worker(const struct mew_spawn *s, struct mew_error *err);
+int mew_launch_worker(const struct mew_launch *s, struct mew_error *err);
 
 /*
  * Reap the worker and kill what its group left behind; returns its wait status. Without kill_first it gets two seconds
  * to leave by itself.
  */
-int mew_spawn_end(int pid, bool kill_first);
+int mew_launch_end(int pid, bool kill_first);
 
 /* "exited with code 3", "killed by signal 11 (Segmentation fault)". */
-void mew_spawn_describe(int wait_status, char *text, size_t size);
+void mew_launch_describe(int wait_status, char *text, size_t size);
 
 #endif
