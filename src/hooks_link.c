@@ -15,11 +15,13 @@ extern const struct mew_hooks_api *mew_hooks_api(unsigned version) __attribute__
 const struct mew_hooks_api *mew_hooks_link(void)
 {
 	const struct mew_hooks_api *(*find)(unsigned) = mew_hooks_api;
+	const struct mew_hooks_api *api;
 
 	if (find == NULL) {
 		void *symbol = dlsym(RTLD_DEFAULT, "mew_hooks_api");
 
 		memcpy(&find, &symbol, sizeof find); /* ISO C has no conversion from data to function pointers */
 	}
-	return find != NULL ? find(MEW_HOOKS_VERSION) : NULL;
+	api = find != NULL ? find(MEW_HOOKS_VERSION) : NULL;
+	return api != NULL && api->size >= sizeof *api ? api : NULL; /* an older build lacks the members at the end */
 }

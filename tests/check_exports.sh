@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_exports.sh - the public names are one list: MEW_API in mew.h = the symbol map = the dynamic symbols = mew(3).
+# check_exports.sh - the public names are one list: MEW_API in mew.h = the symbol map = the dynamic symbols = mew(3);
+# and the names that the hooks put in front are a known list.
 set -u
 cd "${srcdir-.}" || exit 99
 work=$(mktemp -d)
@@ -35,5 +36,36 @@ while read -r name; do
 	grep -qE "$name|$(echo "$name" | sed 's/_with$//')" man/mew.3 && echo "$name"
 done <"$work/named" >"$work/documented"
 same "the symbol map and mew(3)" "$work/named" "$work/documented"
+# whatever else the hooks exported would stand in front of everybody's function of that name
+cat >"$work/hooks" <<'EOF'
+aligned_alloc
+calloc
+cfree
+dlclose
+dlopen
+free
+free_aligned_sized
+free_sized
+malloc
+malloc_usable_size
+memalign
+mew_hooks_api
+mew_pool_watch_v1_
+mmap
+mmap64
+mremap
+munmap
+posix_memalign
+pthread_create
+pvalloc
+realloc
+reallocarray
+valloc
+EOF
+library=${builddir-.}/.libs/libmew_hooks.so
+if [ -e "$library" ]; then
+	nm -D --defined-only "$library" | awk '{ print $3 }' | LC_ALL=C sort -u >"$work/dynamic"
+	same "the hooks put these names in front and no others" "$work/hooks" "$work/dynamic"
+fi
 echo "1..$number"
 exit $failed

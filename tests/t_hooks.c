@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -129,6 +130,39 @@ static void test_a_forked_child_is_disarmed(void **state)
 	free(p);
 	api->disarm();
 	assert_true(seen >= 1);
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* --- mappings ----------------------------------------------------------------------------------------------------- */
+
+static int unmap_and_count(void *address, size_t bytes)
+{
+	seen++;
+	return api->next_maps->do_unmap(address, bytes);
+}
+
+static void test_mappings_are_routed_while_armed(void **state)
+{
+	struct mew_map_family family = *api->next_maps;
+	char *p = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int status = 0;
+	pid_t child;
+
+	(void)state;
+	assert_true(p != MAP_FAILED);
+	family.do_unmap = unmap_and_count;
+	seen = 0;
+	assert_int_equal(api->arm_maps(&family), 0);
+	assert_int_equal(api->arm_maps(&family), -1);
+	assert_int_equal(munmap(p, 4096), 0);
+	child = fork();
+	if (child == 0)
+		_exit(munmap(p + 4096, 4096) == 0 && seen == 1 ? 0 : 1);
+	api->disarm_maps();
+	assert_int_equal(munmap(p + 4096, 4096), 0);
+	assert_int_equal(seen, 1);
 	assert_true(child > 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -340,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_armed_and_disarmed),
 		cmocka_unit_test(test_armed_twice_is_refused),
 		cmocka_unit_test(test_a_forked_child_is_disarmed),
+		cmocka_unit_test(test_mappings_are_routed_while_armed),
 		cmocka_unit_test(test_modules_are_announced),
 		cmocka_unit_test(test_deepbind_is_dropped),
 		cmocka_unit_test(test_dlopen_sees_its_real_caller),

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "internal.h"
 
@@ -49,18 +50,25 @@ static void disarm(void)
 static void disarm_child(void)
 {
 	(void)mew_hooks_set_listener(NULL);
+	mew_hooks_maps_disarm();
+	(void)mew_hooks_pools_watch(NULL);
 	disarm();
+}
+
+static bool watch_forks(void)
+{
+	if (__atomic_load_n(&fork_watched, __ATOMIC_ACQUIRE))
+		return true;
+	if (pthread_atfork(NULL, NULL, disarm_child) != 0)
+		return false;
+	__atomic_store_n(&fork_watched, 1, __ATOMIC_RELEASE);
+	return true;
 }
 
 static int arm(const struct mew_malloc_family *family)
 {
-	if (!mew_hooks_resolve())
+	if (!mew_hooks_resolve() || !watch_forks())
 		return -1;
-	if (!__atomic_load_n(&fork_watched, __ATOMIC_ACQUIRE)) {
-		if (pthread_atfork(NULL, NULL, disarm_child) != 0)
-			return -1;
-		__atomic_store_n(&fork_watched, 1, __ATOMIC_RELEASE);
-	}
 	if (__atomic_exchange_n(&armed, 1, __ATOMIC_ACQ_REL))
 		return -1;
 	route(family, true);
@@ -126,6 +134,53 @@ static int next_is_libc(void)
 	return next.dli_fbase == libc.dli_fbase;
 }
 
+/* --- mappings and pools ------------------------------------------------------------------------------------------- */
+
+static void *probe_map(void *address, size_t bytes, int protection, int flags, int fd, int64_t offset)
+{
+	if (bytes == 0)
+		probe_reached = true;
+	return mew_hooks_maps_next.do_map(address, bytes, protection, flags, fd, offset);
+}
+
+/* Does the program's mmap lead here? An empty mapping is refused by the kernel, so the call changes nothing. */
+static int arm_probe(bool is_libc)
+{
+	void *(*volatile map)(void *, size_t, int, int, int, off_t) = mmap; /* volatile: the call must really be made */
+	static struct mew_map_family probe;
+	int saved = errno;
+
+	probe = mew_hooks_maps_next;
+	probe.do_map = probe_map;
+	probe_reached = false;
+	if (!mew_hooks_maps_arm(&probe, is_libc))
+		return -1;
+	(void)map(NULL, 0, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mew_hooks_maps_disarm();
+	errno = saved;
+	return probe_reached ? 0 : -2;
+}
+
+static int arm_maps(const struct mew_map_family *family)
+{
+	bool is_libc = next_is_libc();
+	int refused;
+
+	if (!mew_hooks_resolve() || !watch_forks())
+		return -1;
+	refused = arm_probe(is_libc);
+	if (refused != 0)
+		return refused;
+	return mew_hooks_maps_arm(family, is_libc) ? 0 : -1;
+}
+
+static int watch_pools(const struct mew_pool_watch_ *watch)
+{
+	if (watch != NULL && !watch_forks())
+		return -1;
+	return mew_hooks_pools_watch(watch) ? 0 : -1;
+}
+
 MEW_HOOKS_EXPORT const struct mew_hooks_api *mew_hooks_api(unsigned version)
 {
 	static struct mew_hooks_api api = {
@@ -140,6 +195,10 @@ MEW_HOOKS_EXPORT const struct mew_hooks_api *mew_hooks_api(unsigned version)
 		.set_listener = mew_hooks_set_listener,
 		.deepbind_dropped = mew_hooks_deepbind_dropped,
 		.modules_unannounced = mew_hooks_modules_unannounced,
+		.next_maps = &mew_hooks_maps_next,
+		.arm_maps = arm_maps,
+		.disarm_maps = mew_hooks_maps_disarm,
+		.watch_pools = watch_pools,
 	};
 
 	if (version != MEW_HOOKS_VERSION || !mew_hooks_resolve())

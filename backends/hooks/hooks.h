@@ -27,6 +27,18 @@ struct mew_malloc_family {
 	size_t (*do_usable_size)(void *block);
 };
 
+/*
+ * mmap, munmap and mremap, with their contracts. do_map takes the offset in bytes; target is mremap's fifth argument,
+ * NULL without MREMAP_FIXED.
+ */
+struct mew_map_family {
+	void *(*do_map)(void *address, size_t bytes, int protection, int flags, int fd, int64_t offset);
+	int (*do_unmap)(void *address, size_t bytes);
+	void *(*do_remap)(void *address, size_t old_bytes, size_t bytes, int flags, void *target);
+};
+
+struct mew_pool_watch_; /* mew/pool.h */
+
 /* Who wants to hear of threads and modules; members may be NULL. Each call keeps errno as it was. */
 struct mew_hooks_listener {
 	void (*thread_start)(void);    /* on the new thread, before its function */
@@ -73,6 +85,24 @@ struct mew_hooks_api {
 
 	/* Code range of the frame that calls a thread's function: stacks of such threads end above it. */
 	uintptr_t thread_lo, thread_hi;
+
+	/* The system calls themselves: what an armed family passes on to. */
+	const struct mew_map_family *next_maps;
+	/*
+	 * Route the mmap calls of everybody but the allocator and libc to `family` (borrowed until disarm; every member
+	 * set), or straight on again. A forked child runs disarmed.
+	 *
+	 * Returns  0; -1 when armed already; -2 when another library's mmap comes first in the process
+	 * Context  as for arm()
+	 */
+	int (*arm_maps)(const struct mew_map_family *family);
+	void (*disarm_maps)(void);
+	/*
+	 * Send what programs announce through mew/pool.h to `watch` (must stay valid for good: calls may be under way),
+	 * or to nobody (NULL). A forked child is not watched. Returns 0, or -1 when somebody else watches. Context: any
+	 * thread.
+	 */
+	int (*watch_pools)(const struct mew_pool_watch_ *watch);
 };
 
 /*

@@ -56,6 +56,19 @@ uint64_t mew_hooks_modules_unannounced(void);
 void *mew_hooks_thread_main(void *start);
 extern const char mew_hooks_thread_end[];
 
+/* The system calls behind mmap, munmap and mremap. */
+extern const struct mew_map_family mew_hooks_maps_next;
+
+/*
+ * Send the program's own calls to a family; `is_libc`: the allocator is the C library's. Returns false when they go to
+ * another one already. Context: outside malloc. Disarming: any.
+ */
+bool mew_hooks_maps_arm(const struct mew_map_family *family, bool is_libc);
+void mew_hooks_maps_disarm(void);
+
+/* Who is told of announcements of pools; NULL: nobody. Returns false when somebody else is. */
+bool mew_hooks_pools_watch(const struct mew_pool_watch_ *watch);
+
 /* Write a line to standard error without stdio and end the process. */
 void mew_hooks_die(const char *text) __attribute__((noreturn));
 

@@ -91,7 +91,8 @@ static struct start *take_start(void)
 	for (size_t i = 0; i < STARTS; i++)
 		if (!__atomic_exchange_n(&starts[i].taken, 1, __ATOMIC_ACQUIRE))
 			return &starts[i];
-	page = mmap(NULL, sizeof(struct start), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page = mew_hooks_maps_next.do_map(NULL, sizeof(struct start), PROT_READ | PROT_WRITE,
+					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return page == MAP_FAILED ? NULL : page;
 }
 
@@ -100,7 +101,7 @@ static void give_start_back(struct start *s)
 	if ((uintptr_t)s - (uintptr_t)starts < sizeof starts)
 		__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
 	else
-		(void)munmap(s, sizeof *s);
+		(void)mew_hooks_maps_next.do_unmap(s, sizeof *s);
 }
 
 static void leave_thread(void *unused)
