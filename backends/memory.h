@@ -274,6 +274,20 @@ void mew_heap_jemalloc_open(const struct mew_hooks_api *api);
 void mew_heap_jemalloc_close(void);
 /* Push them, or why there are none. Context: drain. */
 void mew_heap_jemalloc_drain(struct mew_sink *sink);
+
+/* --- mappings (memory_mapped.c) ------------------------------------------------------------------------------------ */
+
+/*
+ * Open and close the window of the series, and push its figures: with a reason where they cannot be had, which leaves
+ * the rest of the row valid. What a series needs for its set of ranges or blocks is given back by close.
+ *
+ * Context  outside events; drain allocates
+ */
+void mew_heap_mapped_begin(const struct mew_hooks_api *api);
+void mew_heap_mapped_end(const struct mew_hooks_api *api);
+void mew_heap_mapped_drain(struct mew_sink *sink);
+void mew_heap_mapped_close(void);
+size_t mew_heap_mapped_bytes(void); /* in use for it; after the window */
 #pragma GCC visibility pop
 
 #endif
