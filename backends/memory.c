@@ -254,6 +254,7 @@ static int memory_begin(struct mew_capture *c, struct mew_error *err)
 	if (c->api->arm(c->stacks ? &mew_heap_capture_family : &mew_heap_count_family) != 0)
 		return mew_error_set(err, MEW_E_BUSY, "libmew_hooks is in use by another capture of this process");
 	c->open = true;
+	mew_heap_pools_begin(c->api);
 	mew_heap_mapped_begin(c->api);
 	mew_heap_window_open();
 	return MEW_OK;
@@ -286,6 +287,7 @@ static void memory_end(struct mew_capture *c)
 		return;
 	c->open = false;
 	mew_heap_mapped_end(c->api);
+	mew_heap_pools_end(c->api);
 	if (c->stacks)
 		mew_heap_capture_finish();
 	else
@@ -389,11 +391,13 @@ static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew
 {
 	mew_sink_text(sink, MEW_FIG_MODE, c->stacks ? "capture" : "count");
 	mew_sink_u64(sink, MEW_FIG_BOOKKEEPING_BYTES,
-		     mew_shadow_bytes() + (c->stacks ? mew_heap_capture_bytes() : 0) + mew_heap_mapped_bytes());
+		     mew_shadow_bytes() + (c->stacks ? mew_heap_capture_bytes() : 0) + mew_heap_mapped_bytes() +
+			     mew_heap_pools_bytes());
 	push_figures(sink);
 	mew_heap_jemalloc_drain(sink);
 	note_operators(sink, c->api);
 	mew_heap_mapped_drain(sink);
+	mew_heap_pools_drain(sink);
 	if (c->stacks) {
 		mew_heap_capture_drain(sink, c->api);
 		note_stackless(sink);
@@ -418,6 +422,7 @@ static void memory_close(struct mew_capture *c)
 		mew_heap_capture_close();
 	mew_heap_count_close();
 	mew_heap_mapped_close();
+	mew_heap_pools_close();
 	__atomic_store_n(&running, NULL, __ATOMIC_RELEASE);
 	free(c);
 }

@@ -275,7 +275,7 @@ void mew_heap_jemalloc_close(void);
 /* Push them, or why there are none. Context: drain. */
 void mew_heap_jemalloc_drain(struct mew_sink *sink);
 
-/* --- mappings (memory_mapped.c) ------------------------------------------------------------------------------------ */
+/* --- mappings (memory_mapped.c) and pools (memory_pools.c) --------------------------------------------------------- */
 
 /*
  * Open and close the window of the series, and push its figures: with a reason where they cannot be had, which leaves
@@ -288,6 +288,12 @@ void mew_heap_mapped_end(const struct mew_hooks_api *api);
 void mew_heap_mapped_drain(struct mew_sink *sink);
 void mew_heap_mapped_close(void);
 size_t mew_heap_mapped_bytes(void); /* in use for it; after the window */
+
+void mew_heap_pools_begin(const struct mew_hooks_api *api);
+void mew_heap_pools_end(const struct mew_hooks_api *api);
+void mew_heap_pools_drain(struct mew_sink *sink);
+void mew_heap_pools_close(void);
+size_t mew_heap_pools_bytes(void);
 #pragma GCC visibility pop
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # make sets srcdir and builddir
 #
-# cxx.sh - the header from C++11 to C++20 and C11 to C17, by gcc and clang, without a warning; and the C++ program itself.
+# cxx.sh - the headers from C++11 to C++20 and C11 to C17, by gcc and clang, without a warning; and the C++ program itself.
 # Prints TAP. builddir and srcdir come from make.
 set -u
 source=$(cd "$srcdir" && pwd)
@@ -31,12 +31,13 @@ compile() { # NAME COMPILER FLAGS... FILE
 	for compiler in g++ clang++; do
 		for standard in c++11 c++14 c++17 c++20; do
 			compile "$compiler $standard" $compiler -std=$standard $flags "$source/tests/cxx_header.cc"
+			compile "$compiler $standard, pool.h" $compiler -std=$standard $flags "$source/tests/cxx_pool.cc"
 		done
 		compile "$compiler without exceptions" $compiler -std=c++11 -fno-exceptions $flags "$source/tests/cxx_noexceptions.cc"
 	done
 	for compiler in gcc clang; do
 		for standard in c11 c17; do
-			for example in hello direct; do
+			for example in hello direct arena; do
 				compile "$compiler $standard $example" $compiler -std=$standard $flags "$source/examples/$example.c"
 			done
 		done
@@ -50,5 +51,18 @@ else
 	tail -n 20 "$work/log" | sed 's/^/# /'
 	failed=1
 fi
+# pool.h without any library: it links, runs, and leaves nothing behind but the test of a constant
+for compiler in "${CC-cc} -x c" "${CXX-c++} -x c++"; do
+	number=$((number + 1))
+	# shellcheck disable=SC2086 # words
+	if $compiler -O2 -I"$source/include" "$source/tests/cxx_pool.cc" -o "$work/pool" >"$work/log" 2>&1 &&
+		"$work/pool" >>"$work/log" 2>&1; then
+		echo "ok $number - pool.h alone, $compiler"
+	else
+		echo "not ok $number - pool.h alone, $compiler"
+		head -n 20 "$work/log" | sed 's/^/# /'
+		failed=1
+	fi
+done
 echo "1..$number"
 exit $failed

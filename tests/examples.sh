@@ -61,6 +61,13 @@ for example in hello zlib sqlite jansson; do
 	diff "$work/1" "$work/3" >"$work/out" 2>&1
 	result "$example: the same counts on jemalloc" $? "$work/out"
 done
+if [ -e "$hooks" ]; then
+	"$builddir/mew" run --memory --max-time 0.01 --json "$work/arena.json" "$builddir/examples/arena" >"$work/out" 2>&1 &&
+		tr -d ' \t\n' <"$work/arena.json" >>"$work/out" && grep -q '"name":"arena","peak_bytes":840,' "$work/out"
+	result "arena: the pool is shown, and the heap without it" $? "$work/out"
+else
+	skip "arena: a pool" "the hooks are not in this build"
+fi
 "$builddir/examples/direct" >"$work/out" 2>&1
 result "direct: the library without MEW_MAIN" $? "$work/out"
 echo "1..$number"
