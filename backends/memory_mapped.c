@@ -1,9 +1,9 @@
 /*
  * memory_mapped.c - what the program itself maps in the window: live and highest bytes, apart from the heap.
- * Layer L3; the functions of the family run in place of mmap, munmap and mremap, on any thread, also in signal handlers.
+ * Layer L3; the functions of the family run in place of mmap, munmap and mremap: any thread, signal handlers too.
  *
- * The tracked address space is a set of ranges: whatever is added covers what was there, so a fixed mapping replaces and
- * a partial release splits. Neighbours are joined, as the kernel joins them. The array is sorted downwards, for that is
+ * The tracked address space is a set of ranges: whatever is added covers what was there, so a fixed mapping replaces
+ * and a partial release splits. Neighbours are joined, as the kernel joins them. The array is sorted downwards, for that is
  * the order in which the kernel hands addresses out: a new range mostly goes to its end.
  *
  * Order against other threads, who may get an address the moment it is released: what leaves is taken out before the

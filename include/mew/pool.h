@@ -47,7 +47,8 @@ extern const struct mew_pool_watch_ *mew_pool_watch_v1_ __attribute__((weak, vis
 
 static inline const struct mew_pool_watch_ *mew_pool_listener_(void)
 {
-	return &mew_pool_watch_v1_ ? __atomic_load_n(&mew_pool_watch_v1_, __ATOMIC_ACQUIRE) : (const struct mew_pool_watch_ *)0;
+	return &mew_pool_watch_v1_ ? __atomic_load_n(&mew_pool_watch_v1_, __ATOMIC_ACQUIRE)
+				   : (const struct mew_pool_watch_ *)0;
 }
 
 /*
