@@ -16,6 +16,7 @@
 #include "modules.h"
 #include "shadow.h"
 #include "sink.h"
+#include "span_registry.h"
 
 #define LIBC_GRANULE_BITS 4u  /* MALLOC_ALIGNMENT of glibc on 64-bit machines */
 #define OTHER_GRANULE_BITS 3u /* jemalloc, tcmalloc and mimalloc have a class of 8 bytes */
@@ -135,8 +136,10 @@ static int memory_open(struct mew_capture **out, const struct mew_capture_config
 		free(c);
 		return mew_error_set(err, MEW_E_BUSY, "a memory capture is running in this process");
 	}
+	mew_spans_give_way();
 	status = prepare(c, config, err);
 	if (status != MEW_OK) {
+		mew_spans_come_back();
 		__atomic_store_n(&running, NULL, __ATOMIC_RELEASE);
 		free(c);
 		return status;
@@ -346,6 +349,7 @@ static void memory_close(struct mew_capture *c)
 	mew_heap_count_close();
 	mew_heap_mapped_close();
 	mew_heap_pools_close();
+	mew_spans_come_back();
 	__atomic_store_n(&running, NULL, __ATOMIC_RELEASE);
 	free(c);
 }

@@ -10,6 +10,7 @@
 
 #include "allocator.h"
 #include "hooks_link.h"
+#include "span_registry.h"
 
 /* The hooks are absent. */
 static int why_absent(struct mew_error *err)
@@ -76,6 +77,10 @@ int mew_memory_find_hooks(const struct mew_hooks_api **out, struct mew_error *er
 				     "a build without -fsanitize", name);
 	if (api == NULL)
 		return why_absent(err);
+	if (mew_spans_hold_hooks()) { /* proven when they took them, and a test now would find them armed */
+		*out = api;
+		return MEW_OK;
+	}
 	switch (api->selftest()) {
 	case 1:
 		if (hides_malloc(api))

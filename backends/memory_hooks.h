@@ -1,6 +1,6 @@
 /*
  * memory_hooks.h - may the malloc hooks of this process be used, and what to do when not.
- * Layer L3. Asked outside malloc, before anything is armed.
+ * Layer L3. Asked outside malloc, by the memory backend and by spans.
  */
 #ifndef MEW_MEMORY_HOOKS_H
 #define MEW_MEMORY_HOOKS_H

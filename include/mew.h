@@ -2,7 +2,7 @@
  * mew.h - benchmark cases of a C or C++ program: time, allocations and hot functions of the timing loop alone.
  *
  * This is the only header a user needs. Every name here begins with mew_ or MEW_; members that end in an underscore
- * are private. Nothing in this interface prints, logs or exits, except mew_main().
+ * are private. Nothing in this interface prints, logs or exits, except mew_main() and a budget that nobody handles.
  *
  * Units        *_ns nanoseconds, *_bytes bytes, counts plain; times without a suffix are seconds
  * Ownership    arguments are borrowed for the call; results belong to the caller and are freed by the function named
@@ -529,6 +529,10 @@ MEW_API struct mew_cpu_profiles *mew_cpu_profile_with(const struct mew_entry *en
  * The benchmark program's main: takes the flags of `mew run`, prints tables, returns the exit code (see mew(1)).
  */
 MEW_API int mew_main(int argc, char **argv);
+
+/* --- spans and budgets: allocations of any code, in any test framework --------------------------------------------- */
+
+#include "mew/span.h"
 
 #ifdef __cplusplus
 } /* extern "C" */

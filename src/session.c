@@ -12,6 +12,7 @@
 #include "error.h"
 #include "os.h"
 #include "runner.h"
+#include "span_registry.h"
 #include "symbolise.h"
 
 #include <pthread.h>
@@ -35,6 +36,8 @@ int mew_session_begin(const void *frame, struct mew_error *err)
 		owner_tid = tid;
 	}
 	(void)pthread_mutex_unlock(&lock);
+	if (status == MEW_OK)
+		mew_spans_sweep(frame);
 	return status;
 }
 

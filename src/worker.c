@@ -181,11 +181,19 @@ static int serve(struct worker *w, int message)
 	}
 }
 
+static bool running; /* set once, before any body */
+
+bool mew_worker_is_running(void)
+{
+	return running;
+}
+
 int mew_worker_main(int fd)
 {
 	struct worker w = { .fd = fd };
 	int message;
 
+	running = true;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
 		(void)fprintf(stderr, "%s%d: not an open descriptor; only `mew` starts workers\n", MEW_WORKER_FLAG, fd);

@@ -5,10 +5,15 @@
 #ifndef MEW_WORKER_H
 #define MEW_WORKER_H
 
+#include <stdbool.h>
+
 /* The argument that makes a program with mew_main() a worker: "--mew-worker=FD". */
 #define MEW_WORKER_FLAG "--mew-worker="
 
 /* Serve until the other end is gone. Returns the process's exit code. */
 int mew_worker_main(int fd);
+
+/* Is this process a worker? Context: any thread. */
+bool mew_worker_is_running(void);
 
 #endif

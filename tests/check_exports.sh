@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_exports.sh - the public names are one list: MEW_API in mew.h = the symbol map = the dynamic symbols = mew(3);
+# check_exports.sh - the public names are one list: MEW_API in mew.h and mew/span.h = the symbol map = the dynamic symbols = mew(3);
 # and the names that the hooks put in front are a known list.
 set -u
 cd "${srcdir-.}" || exit 99
@@ -20,7 +20,7 @@ same() { # NAME A B
 }
 
 # a declaration may go over two lines
-tr '\n' ' ' <include/mew.h | grep -oE 'MEW_API [^;{]*;' | grep -oE 'mew_[a-z_]+ *\(' | tr -d ' (' |
+cat include/mew.h include/mew/span.h | tr '\n' ' ' | grep -oE 'MEW_API [^;{]*;' | grep -oE 'mew_[a-z_]+ *\(' | tr -d ' (' |
 	sort -u >"$work/header.all"
 grep -oE '^\s+mew_[a-z_]+;' src/libmew.map | tr -d '\t ;' | sort -u >"$work/map"
 # names inside parameter lists are types and never in the map
