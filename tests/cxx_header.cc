@@ -1,5 +1,6 @@
 /*
- * cxx_header.cc - mew/cxx.hpp as a C++ user meets it: registration, options, exceptions, pauses, kept values, runs.
+ * cxx_header.cc - mew/cxx.hpp as a C++ user meets it: registration, options, exceptions, pauses, kept values, runs,
+ * budgets.
  * Test program in C++11; prints TAP and returns 1 when a check failed.
  */
 #include <mew.h>
@@ -373,6 +374,96 @@ static void check_forced_unwinding()
 	check(value == &seven, "pthread_exit passes through mew::body");
 }
 
+/* --- budgets ---------------------------------------------------------------------------------------------------- */
+
+static unsigned long exceeded;
+
+static void count_failure(const mew_span_failure *, void *)
+{
+	exceeded++;
+}
+
+static void throw_failure(const mew_span_failure *failure, void *)
+{
+	throw std::runtime_error(failure->text);
+}
+
+static void make_vectors(int n)
+{
+	for (int i = 0; i < n; i++)
+		mew_keep(std::vector<int>(100));
+}
+
+static bool can_count(mew_span *span)
+{
+	if (mew_span_begin(span, MEW_SPAN_THREAD) == MEW_OK)
+		return true;
+	skip("spans and budgets", mew_last_error()->text);
+	return false;
+}
+
+/* What a throwing handler says of the block; nothing when it was not called. */
+static std::string verdict(unsigned budget, int vectors)
+{
+	try {
+		mew_assert_allocs_le(budget) {
+			counted local;
+
+			make_vectors(vectors);
+		}
+	} catch (const std::runtime_error &error) {
+		return error.what();
+	}
+	return std::string();
+}
+
+static bool leaves_by_exception()
+{
+	try {
+		mew_assert_no_alloc {
+			mew_assert_allocs_le(100) {
+				make_vectors(1);
+				throw 42;
+			}
+		}
+	} catch (int) {
+		return true;
+	}
+	return false;
+}
+
+static void check_budgets()
+{
+	mew_span span, after;
+	std::string said;
+
+	if (!can_count(&span))
+		return;
+	make_vectors(3);
+	check(mew_span_end(&span) == MEW_OK && span.allocations == 3 && span.cumulative_bytes == 3 * 100 * sizeof(int) &&
+		      span.net_blocks == 0,
+	      "new and delete are counted in a span");
+	mew_span_on_failure(count_failure, nullptr);
+	mew_assert_allocs_le(3) {
+		make_vectors(3);
+	}
+	check(exceeded == 0, "a budget that holds is silent");
+	mew_assert_no_alloc {
+		make_vectors(1);
+	}
+	check(exceeded == 1, "a budget that does not is told");
+	check(leaves_by_exception() && exceeded == 1, "an exception leaves budgets without a verdict");
+	mew_span_on_failure(throw_failure, nullptr);
+	destroyed = 0;
+	said = verdict(2, 5);
+	check(said.find("5 allocations where at most 2 are allowed") != std::string::npos && destroyed == 1,
+	      "the handler may throw");
+	check(verdict(5, 5).empty(), "and the next budget is checked as before");
+	check(mew_span_begin(&after, MEW_SPAN_PROCESS) == MEW_OK && mew_span_end(&after) == MEW_OK && after.allocations == 0,
+	      "nothing is left open");
+	mew_span_on_failure(nullptr, nullptr);
+}
+
 int main()
 {
 	check_registration();
@@ -383,6 +474,7 @@ int main()
 	check_pause();
 	check_cpu();
 	check_forced_unwinding();
+	check_budgets();
 	std::printf("1..%u\n", checks);
 	return failures == 0 ? 0 : 1;
 }

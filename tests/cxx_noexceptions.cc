@@ -12,6 +12,9 @@ MEW_BENCHMARK(quick, mew::options().tags("noexcept").iterations(100))
 		sum++;
 		MEW_PAUSED(st)
 			mew_keep(sum);
+		mew_assert_no_alloc {
+			mew_keep(sum);
+		}
 	}
 }
 
