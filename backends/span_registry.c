@@ -66,16 +66,13 @@ static void leave(struct entered e)
 	errno = e.saved_errno;
 }
 
-/* --- the hooks; under the lock -------------------------------------------------------------------------------------- */
+/* --- the hooks; under the lock ------------------------------------------------------------------------------------ */
 
 static int take_hooks(struct mew_error *err)
 {
 	const struct mew_hooks_api *api;
 	int status;
 
-	if (registry.must_wait)
-		return mew_error_set(err, MEW_E_BUSY, "a memory pass of mew is running in this process: begin the span after "
-						      "it, or outside the benchmark's body");
 	if (registry.api != NULL)
 		return MEW_OK;
 	status = mew_memory_find_hooks(&api, err);
@@ -103,7 +100,7 @@ bool mew_spans_hold_hooks(void)
 	return __atomic_load_n(&registry.api, __ATOMIC_ACQUIRE) != NULL;
 }
 
-/* --- slots; under the lock ------------------------------------------------------------------------------------------ */
+/* --- slots; under the lock ---------------------------------------------------------------------------------------- */
 
 static struct mew_span_slot *take_slot(void)
 {
@@ -155,7 +152,7 @@ static struct mew_span_slot **find_slot(const struct mew_span *span)
 	return NULL;
 }
 
-/* --- the dead; under the lock --------------------------------------------------------------------------------------- */
+/* --- the dead; under the lock ------------------------------------------------------------------------------------- */
 
 static bool is_on_stack(const struct mew_span_thread *self, const void *at)
 {
@@ -192,7 +189,7 @@ static void bury_all(const struct mew_span *fresh, const void *frame)
 	mew_span_set_alarm(&mew_span_self);
 }
 
-/* --- threads and children ------------------------------------------------------------------------------------------- */
+/* --- threads and children ----------------------------------------------------------------------------------------- */
 
 /* The thread's stack goes, and with it all that lies there; so do the spans that only this thread could end. */
 static void end_thread(void *data)
@@ -244,7 +241,8 @@ static int join(struct mew_error *err)
 		return MEW_OK;
 	(void)pthread_once(&once, set_up);
 	if (set_up_error != 0 || pthread_setspecific(thread_key, self) != 0)
-		return mew_error_set(err, MEW_E_NOMEM, "no memory, or no thread key left, to watch for the thread's end");
+		return mew_error_set(err, MEW_E_NOMEM,
+				     "no memory, or no thread key left, to watch for the thread's end");
 	if (mew_os_stack_bounds(&self->stack_lo, &self->stack_hi) != 0)
 		return mew_error_set(err, MEW_E_NOMEM, "the bounds of this thread's stack cannot be found: is /proc "
 						       "mounted?");
@@ -268,7 +266,7 @@ static void join_unwinder(void)
 	self->unwind = unwind;
 }
 
-/* --- begin and end -------------------------------------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------------------------------------------------ */
 
 static struct mew_span_totals read_totals(int scope)
 {
@@ -309,8 +307,13 @@ static void fill_slot(struct mew_span_slot *s, struct mew_span *span, int scope,
 static int begin(struct mew_span *span, int scope, uint64_t limit, const void *frame, struct mew_error *err)
 {
 	struct mew_span_slot *slot;
-	int status = join(err);
+	int status;
 
+	if (registry.must_wait) /* first: what comes next may allocate, and the capture would count it */
+		return mew_error_set(err, MEW_E_BUSY,
+				     "a memory pass of mew is running in this process: begin the span after it, or "
+				     "outside the benchmark's body");
+	status = join(err);
 	if (status != MEW_OK)
 		return status;
 	bury_all(span, frame);
@@ -345,8 +348,9 @@ static int report(const struct mew_span_slot *s, struct mew_span *span, struct m
 	struct mew_span_totals now = read_totals(s->scope);
 
 	if (s->session != registry.session)
-		return mew_error_set(err, MEW_E_LOST, "a memory pass of mew took the hooks while the span was open, or this "
-						      "is a forked child, which is not counted: begin the span after it");
+		return mew_error_set(err, MEW_E_LOST,
+				     "a memory pass of mew took the hooks while the span was open, or this is a forked "
+				     "child, which is not counted: begin the span after it");
 	span->allocations = now.allocations - s->start.allocations;
 	span->cumulative_bytes = now.bytes - s->start.bytes;
 	span->frees = now.frees - s->start.frees;
@@ -370,8 +374,9 @@ int mew_spans_end(struct mew_span *span, const void *frame, struct mew_span_stac
 		close_slot(at);
 		span->self_ = NULL;
 	} else {
-		status = mew_error_set(err, MEW_E_INVALID, "this span is not open here: it was not begun, was ended before, "
-							   "was moved, counts another thread, or was begun before a fork");
+		status = mew_error_set(err, MEW_E_INVALID,
+				       "this span is not open here: it was not begun, was ended before, was moved, "
+				       "counts another thread, or was begun before a fork");
 	}
 	bury_all(NULL, frame);
 	release_hooks();
@@ -395,7 +400,7 @@ void mew_spans_drop(struct mew_span *span, const void *frame)
 	(void)mew_spans_end(span, frame, NULL, NULL, &unused);
 }
 
-/* --- beside a memory capture ---------------------------------------------------------------------------------------- */
+/* --- beside a memory capture -------------------------------------------------------------------------------------- */
 
 void mew_spans_give_way(void)
 {

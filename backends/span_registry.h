@@ -15,8 +15,8 @@ struct mew_span_stack;
  * Open and close a span: the contracts of mew_span_begin() and mew_span_end().
  *
  * limit    allocations after which stacks are kept, or MEW_SPAN_NO_LIMIT; for spans of a thread
- * frame    where the stack of the public function's caller ends: __builtin_frame_address(0) in the former; spans of this
- *          thread below it are dead
+ * frame    where the stack of the public function's caller ends: __builtin_frame_address(0) in the former; spans of
+ *          this thread below it are dead
  * stacks   room for MEW_SPAN_STACKS, may be NULL; *nstacks of them are returned
  * Returns  MEW_OK or a status with err filled
  */
@@ -24,7 +24,7 @@ int mew_spans_begin(struct mew_span *span, int scope, uint64_t limit, const void
 int mew_spans_end(struct mew_span *span, const void *frame, struct mew_span_stack *stacks, size_t *nstacks,
 		  struct mew_error *err);
 
-/* Close a span without its figures; nothing happens when it is not open. */
+/* Close a span without its figures; nothing happens when it is not open. `frame` as above. */
 void mew_spans_drop(struct mew_span *span, const void *frame);
 
 /* Discard the dead spans of the calling thread, so that they do not keep the hooks armed. `frame` as above. */

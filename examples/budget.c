@@ -1,7 +1,7 @@
 /*
  * budget.c - budgets without benchmarks: a unit test that says how many allocations a piece of code may make.
- * A ring of messages allocates once, when it is made; what is done with it later must not. The last budget is meant to be
- * exceeded. Prints what it finds; returns 1 when a budget held that must not, or the other way round.
+ * A ring of messages allocates once, when it is made; what is done with it later must not. The last budget is meant to
+ * be exceeded. Prints what it finds; returns 1 when a budget held that must not, or the other way round.
  */
 #include <mew.h>
 

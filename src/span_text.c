@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "entry_call.h"
 #include "error.h"
 #include "memory_span.h"
 #include "model.h"
@@ -25,7 +26,8 @@ static void put_sentence(FILE *to, const struct mew_span_failure *f, const char 
 
 	fprintf(to, "%s:%d: ", f->file, f->line);
 	if (f->status != MEW_OK) {
-		fprintf(to, "the budget of %llu allocation%s cannot be checked: %s\n", budget, budget == 1 ? "" : "s", why);
+		fprintf(to, "the budget of %llu allocation%s cannot be checked: %s\n", budget, budget == 1 ? "" : "s",
+			why);
 		return;
 	}
 	fprintf(to, "%llu allocation%s where ", (unsigned long long)f->count, f->count == 1 ? "" : "s");
@@ -52,7 +54,8 @@ static bool put_location(FILE *to, const struct mew_model *m, uint32_t location)
 		else if (m->lines[i].line == 0)
 			fprintf(to, "    %s (%s)\n", function->name, mew_base_name(function->file));
 		else
-			fprintf(to, "    %s (%s:%u)\n", function->name, mew_base_name(function->file), m->lines[i].line);
+			fprintf(to, "    %s (%s:%u)\n", function->name, mew_base_name(function->file),
+				m->lines[i].line);
 		is_main = strcmp(function->name, "main") == 0;
 	}
 	return !is_main;
@@ -62,10 +65,23 @@ static void put_stack(FILE *to, const struct mew_model *m, uint32_t stack, const
 {
 	const struct mew_stack *frames = &m->stacks[stack];
 
-	fprintf(to, "  allocation %llu, %zu byte%s:\n", (unsigned long long)s->number, s->size, s->size == 1 ? "" : "s");
+	fprintf(to, "  allocation %llu, %zu byte%s:\n", (unsigned long long)s->number, s->size,
+		s->size == 1 ? "" : "s");
 	for (uint32_t i = 0; i < frames->depth; i++)
 		if (!put_location(to, m, m->frames[frames->first + i]))
 			break; /* what started the program says nothing about the allocation */
+}
+
+/* Frames of the program's own: in a benchmark they end at its body. */
+static size_t depth_in_body(const struct mew_span_stack *s)
+{
+	uintptr_t lo, hi;
+
+	mew_entry_range(&lo, &hi);
+	for (size_t i = 1; i < s->depth; i++)
+		if (s->pcs[i] >= lo && s->pcs[i] < hi)
+			return i;
+	return s->depth;
 }
 
 static void put_stacks(FILE *to, struct mew_model *m, const struct mew_span_stack *stacks, size_t n)
@@ -79,7 +95,7 @@ static void put_stacks(FILE *to, struct mew_model *m, const struct mew_span_stac
 	(void)mew_modules_renew();
 	modules = mew_modules_current();
 	for (size_t i = 0; i < n; i++)
-		ids[i] = mew_sink_stack(&sink, modules, stacks[i].pcs, stacks[i].depth);
+		ids[i] = mew_sink_stack(&sink, modules, stacks[i].pcs, depth_in_body(&stacks[i]));
 	(void)mew_symbolise(m, &err);
 	for (size_t i = 0; i < n; i++)
 		if (ids[i] != MEW_NO_STACK)

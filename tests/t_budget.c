@@ -339,14 +339,29 @@ static void test_without_a_handler_the_process_ends(void **state)
 	assert_non_null(strstr(out.text, "1 allocation where none is allowed"));
 }
 
-static void start_fixture(void)
+static void start_fixture(const char *name, const char *flag)
 {
 	const char *folder = getenv("builddir");
 	char path[4096];
 
-	(void)snprintf(path, sizeof path, "%s/tests/fx_span_cmocka", folder != NULL ? folder : ".");
+	(void)snprintf(path, sizeof path, "%s/tests/%s", folder != NULL ? folder : ".", name);
+	(void)execl(path, path, flag, "--max-time=0.02", (char *)NULL);
+}
+
+static void start_cmocka(void)
+{
 	(void)setenv("CMOCKA_MESSAGE_OUTPUT", "stdout", 1);
-	(void)execl(path, path, (char *)NULL);
+	start_fixture("fx_span_cmocka", "");
+}
+
+static void start_timing(void)
+{
+	start_fixture("fx_span_bench", "--repetitions=2");
+}
+
+static void start_memory(void)
+{
+	start_fixture("fx_span_bench", "--memory");
 }
 
 static void test_cmocka_reports_the_offender(void **state)
@@ -354,7 +369,7 @@ static void test_cmocka_reports_the_offender(void **state)
 	static struct output out;
 
 	(void)state;
-	run_child(&out, start_fixture);
+	run_child(&out, start_cmocka);
 	assert_true(WIFEXITED(out.status));
 	assert_int_equal(WEXITSTATUS(out.status), 2); /* cmocka's exit status is the number of failed tests */
 	assert_non_null(strstr(out.text, "fx_span_cmocka.c:"));
@@ -368,6 +383,27 @@ static void test_cmocka_reports_the_offender(void **state)
 		return;
 	assert_non_null(strstr(out.text, "greedy_reader (fx_span_cmocka.c:"));
 	assert_non_null(strstr(out.text, "test_beyond (fx_span_cmocka.c:"));
+}
+
+/* Timing leaves the hooks aside, and budgets with them; the memory pass checks them in its warm-up. */
+static void test_a_benchmark_is_checked_by_its_memory_pass(void **state)
+{
+	static struct output out;
+
+	(void)state;
+	run_child(&out, start_timing);
+	assert_true(WIFEXITED(out.status));
+	assert_int_equal(WEXITSTATUS(out.status), 0);
+	assert_null(strstr(out.text, "none is allowed"));
+	run_child(&out, start_memory);
+	assert_true(WIFEXITED(out.status));
+	assert_int_equal(WEXITSTATUS(out.status), 1);
+	assert_non_null(strstr(out.text, "beyond  failed"));
+	assert_null(strstr(out.text, "within  failed"));
+	assert_non_null(strstr(out.text, "1 allocation where none is allowed"));
+	if (names_are_there())
+		assert_non_null(strstr(out.text, "mew_body_beyond (fx_span_bench.c:"));
+	assert_null(strstr(out.text, "runner.c")); /* stacks end at the body */
 }
 
 #define LISTENING(test) cmocka_unit_test_setup(test, start_listening)
@@ -389,6 +425,7 @@ int main(void)
 		LISTENING(test_a_memory_pass_inside_it_is_told),
 		cmocka_unit_test(test_without_a_handler_the_process_ends),
 		cmocka_unit_test(test_cmocka_reports_the_offender),
+		cmocka_unit_test(test_a_benchmark_is_checked_by_its_memory_pass),
 	};
 
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
