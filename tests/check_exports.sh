@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_exports.sh - the public names are one list: MEW_API in mew.h and mew/span.h = the symbol map = the dynamic symbols = mew(3);
-# and the names that the hooks put in front are a known list.
+# check_exports.sh - the public names are one list: MEW_API in mew.h and mew/span.h = the symbol map = the dynamic
+# symbols = mew(3); and the names that the hooks put in front are a known list.
 set -u
 cd "${srcdir-.}" || exit 99
 work=$(mktemp -d)

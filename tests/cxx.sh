@@ -37,8 +37,7 @@ compile() { # NAME COMPILER FLAGS... FILE
 	done
 	for compiler in gcc clang; do
 		for standard in c11 c17; do
-			for example in hello direct arena; do
-			for example in hello direct budget; do
+			for example in hello direct arena budget; do
 				compile "$compiler $standard $example" $compiler -std=$standard $flags "$source/examples/$example.c"
 			done
 		done
