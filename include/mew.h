@@ -286,7 +286,9 @@ enum mew_cpu_figure {
 	MEW_FIG_WALL_TIME, MEW_FIG_CPU_TIME, MEW_FIG_SAMPLE_COUNT, MEW_FIG_SAMPLE_WEIGHT, MEW_FIG_TOP_FUNCTION,
 	MEW_FIG_TOP_FUNCTION_TOTAL_SELF_TIME, MEW_FIG_TOP_FUNCTION_SHARE, MEW_FIG_TOP_FUNCTION_SHARE_LOW,
 	MEW_FIG_TOP_FUNCTION_SHARE_HIGH, MEW_FIG_INTERVAL, MEW_FIG_EFFECTIVE_INTERVAL, MEW_FIG_CPU_ITERATIONS, MEW_FIG_CPU_LOST,
-	MEW_FIG_TRUNCATED, MEW_FIG_UNRESOLVED
+	MEW_FIG_TRUNCATED, MEW_FIG_UNRESOLVED, MEW_FIG_CLOCK, MEW_FIG_ENGINE, MEW_FIG_ENGINE_REASON, MEW_FIG_OFF_CPU_TIME,
+	MEW_FIG_BLOCKED_WEIGHT, MEW_FIG_SAMPLER_COST, MEW_FIG_WALL_TIME_CORRECTED, MEW_FIG_BY_THREAD, MEW_FIG_STOPS,
+	MEW_FIG_CYCLES, MEW_FIG_INSTRUCTIONS, MEW_FIG_CACHE_MISSES, MEW_FIG_BRANCH_MISSES
 };
 
 /*
@@ -365,6 +367,20 @@ struct mew_memory_case { /* the heap of the loop; figures are defined in mew(3) 
 	double jemalloc_fragmentation_open, jemalloc_fragmentation_close; /* 1 - allocated / active */
 };
 
+struct mew_cpu_thread_figures { /* one thread of the case */
+	const char *name;  /* "benchmark thread 0", or the name that the program gave a thread of its own */
+	uint64_t tid;
+	double wall_time;  /* seconds in the window, pauses out */
+	double cpu_time;   /* seconds of them on a processor; 0 where it was not read */
+	uint64_t sample_count;
+	double sample_weight; /* seconds */
+};
+
+struct mew_cpu_stop { /* how stacks ended */
+	const char *reason; /* "complete", or why a walk went no further */
+	uint64_t samples;
+};
+
 struct mew_cpu_case { /* where the time of the loop goes */
 	MEW_ROW_HEAD_
 	double wall_time, cpu_time; /* seconds */
@@ -376,6 +392,18 @@ struct mew_cpu_case { /* where the time of the loop goes */
 	double interval, effective_interval;                                       /* seconds: asked, delivered */
 	uint64_t iterations;
 	uint64_t lost, truncated, unresolved;
+	const char *clock;         /* "wall" or "cpu": what the samples are spread over */
+	const char *engine;        /* what made them: "timer", "perf", ... see mew(3) */
+	const char *engine_reason; /* why no better engine did */
+	double off_cpu_time;       /* wall_time minus cpu_time, all threads; seconds */
+	double blocked_weight;     /* seconds of the samples whose thread was not on a processor */
+	double sampler_cost;       /* seconds: samples times the calibrated cost of one */
+	double wall_time_corrected; /* wall_time without it */
+	const struct mew_cpu_thread_figures *by_thread;
+	size_t nby_thread;
+	const struct mew_cpu_stop *stops; /* most frequent first */
+	size_t nstops;
+	double cycles, instructions, cache_misses, branch_misses; /* of the window, all threads; scaled where counters were shared */
 };
 
 struct mew_results;         /* what mew_run() measured */

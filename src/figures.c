@@ -64,15 +64,31 @@ static const struct mew_figure memory_pool_columns[] = {
 	FIGURE(mew_memory_pool, 4, net_bytes, U64, "By", "still alive when the loop ended"),
 };
 
+static const struct mew_figure cpu_thread_columns[] = {
+	FIGURE(mew_cpu_thread_figures, 0, name, MEW_VALUE_TEXT, "text", "thread"),
+	FIGURE(mew_cpu_thread_figures, 1, tid, U64, "1", "the kernel's number of it"),
+	FIGURE(mew_cpu_thread_figures, 2, wall_time, F64, "s", "its time in the loop"),
+	FIGURE(mew_cpu_thread_figures, 3, cpu_time, F64, "s", "of that on a processor"),
+	FIGURE(mew_cpu_thread_figures, 4, sample_count, U64, "1", "its samples"),
+	FIGURE(mew_cpu_thread_figures, 5, sample_weight, F64, "s", "time that they stand for"),
+};
+
+static const struct mew_figure cpu_stop_columns[] = {
+	FIGURE(mew_cpu_stop, 0, reason, MEW_VALUE_TEXT, "text", "complete, or why a walk went no further"),
+	FIGURE(mew_cpu_stop, 1, samples, U64, "1", "samples that ended so"),
+};
+
 #define MEMORY(number, member, type, unit, help) FIGURE(mew_memory_case, MEW_FIG_##number, member, type, unit, help)
 /* A list: the member is a pointer to rows, and the one of the same name after an n counts them. */
-#define MEMORY_LIST(number, member, row, fields, text)                                                                 \
-	[MEW_FIG_##number] = {                                                                                         \
-		.name = #member, .unit = "list", .type = MEW_VALUE_LIST, .bit = MEW_FIG_##number,                      \
-		.offset = offsetof(struct mew_memory_case, member), .help = (text),                                    \
-		.list = &(const struct mew_list_type){ sizeof(struct row), offsetof(struct mew_memory_case, n##member), \
-						       fields, MEW_COUNTOF(fields) },                                  \
+#define LIST(of, number, member, row, fields, text)                                                                    \
+	[number] = {                                                                                                   \
+		.name = #member, .unit = "list", .type = MEW_VALUE_LIST, .bit = (number),                              \
+		.offset = offsetof(struct of, member), .help = (text),                                                 \
+		.list = &(const struct mew_list_type){ sizeof(struct row), offsetof(struct of, n##member), fields,     \
+						       MEW_COUNTOF(fields) },                                          \
 	}
+#define MEMORY_LIST(number, member, row, fields, help)                                                                 \
+	LIST(mew_memory_case, MEW_FIG_##number, member, row, fields, help)
 static const struct mew_figure memory_figures[] = {
 	MEMORY(PEAK_BYTES, peak_bytes, U64, "By", "most heap alive at once"),
 	MEMORY(TOTAL_BYTES, total_bytes, U64, "By", "heap alive at that moment: the sum over the stacks at the peak"),
@@ -120,6 +136,7 @@ static const struct mew_figure memory_figures[] = {
 };
 
 #define CPU(number, member, type, unit, help) FIGURE(mew_cpu_case, MEW_FIG_##number, member, type, unit, help)
+#define CPU_LIST(number, member, row, fields, help) LIST(mew_cpu_case, MEW_FIG_##number, member, row, fields, help)
 static const struct mew_figure cpu_figures[] = {
 	CPU(WALL_TIME, wall_time, F64, "s", "how long the sampled loop took, pauses out, sampler included"),
 	CPU(CPU_TIME, cpu_time, F64, "s", "CPU time of the same stretch, all threads"),
@@ -136,6 +153,19 @@ static const struct mew_figure cpu_figures[] = {
 	CPU(CPU_LOST, lost, U64, "1", "samples that were dropped"),
 	CPU(TRUNCATED, truncated, U64, "1", "samples whose stack was cut"),
 	CPU(UNRESOLVED, unresolved, U64, "1", "samples whose leaf has no name"),
+	CPU(CLOCK, clock, MEW_VALUE_TEXT, "text", "wall or cpu: the time that the samples are spread over"),
+	CPU(ENGINE, engine, MEW_VALUE_TEXT, "text", "what made the samples"),
+	CPU(ENGINE_REASON, engine_reason, MEW_VALUE_TEXT, "text", "why no better engine did"),
+	CPU(OFF_CPU_TIME, off_cpu_time, F64, "s", "time of the loop in which its threads were on no processor"),
+	CPU(BLOCKED_WEIGHT, blocked_weight, F64, "s", "time of the samples that found their thread off the processor"),
+	CPU(SAMPLER_COST, sampler_cost, F64, "s", "time that sampling itself took, by the calibrated cost of a sample"),
+	CPU(WALL_TIME_CORRECTED, wall_time_corrected, F64, "s", "how long the loop took without the sampler"),
+	CPU_LIST(BY_THREAD, by_thread, mew_cpu_thread_figures, cpu_thread_columns, "each thread of the case"),
+	CPU_LIST(STOPS, stops, mew_cpu_stop, cpu_stop_columns, "how the stacks of the samples ended"),
+	CPU(CYCLES, cycles, F64, "1", "processor cycles of the loop, all threads"),
+	CPU(INSTRUCTIONS, instructions, F64, "1", "instructions of the loop, all threads"),
+	CPU(CACHE_MISSES, cache_misses, F64, "1", "cache misses of the loop, all threads"),
+	CPU(BRANCH_MISSES, branch_misses, F64, "1", "mispredicted branches of the loop, all threads"),
 };
 
 const struct mew_figure *mew_figures(enum mew_kind kind, size_t *count)
