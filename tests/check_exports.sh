@@ -66,6 +66,11 @@ library=${builddir-.}/.libs/libmew_hooks.so
 if [ -e "$library" ]; then
 	nm -D --defined-only "$library" | awk '{ print $3 }' | LC_ALL=C sort -u >"$work/dynamic"
 	same "the hooks put these names in front and no others" "$work/hooks" "$work/dynamic"
+	# room for thread-local variables is small where a library is loaded late, and malloc may not be asked for more
+	size=$(readelf -lW "$library" | awk '$1 == "TLS" { print $6 }')
+	echo "$((${size:-0} <= 256))" >"$work/small"
+	echo 1 >"$work/one"
+	same "thread-local variables of the hooks: 256 bytes at most" "$work/one" "$work/small"
 fi
 echo "1..$number"
 exit $failed

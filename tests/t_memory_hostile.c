@@ -207,6 +207,53 @@ static void test_stacks_of_hundreds_of_frames(void **state)
 	alloc_rig_free(&rig);
 }
 
+#define MANY_STACKS ((1u << 18) + 5000u) /* the table of stacks holds 2^18 */
+
+static void *branch_right(unsigned depth, unsigned path);
+
+static MEW_NOINLINE void *branch_left(unsigned depth, unsigned path)
+{
+	void *p = depth == 0 ? fx_malloc(10) : (path & 1) != 0 ? branch_right(depth - 1, path >> 1) :
+								  branch_left(depth - 1, path >> 1);
+
+	mew_clobber();
+	return p;
+}
+
+static MEW_NOINLINE void *branch_right(unsigned depth, unsigned path)
+{
+	void *p = depth == 0 ? fx_malloc(10) : (path & 1) != 0 ? branch_right(depth - 1, path >> 1) :
+								  branch_left(depth - 1, path >> 1);
+
+	mew_clobber();
+	return p;
+}
+
+static void branch_often(struct alloc_rig *rig, unsigned thread)
+{
+	(void)rig;
+	(void)thread;
+	for (unsigned i = 0; i < MANY_STACKS; i++)
+		fx_free(branch_left(19, i));
+}
+
+/* What found no room keeps its bytes, and the row says how many have no stack. The rig compares all sums. */
+static void test_more_stacks_than_the_table_holds(void **state)
+{
+	struct alloc_rig rig = { .data = NULL };
+
+#ifndef __x86_64__
+	print_message("stacks are walked on x86-64 only\n");
+	skip();
+#endif
+	run(&rig, state, branch_often);
+	assert_int_equal(rig.figures->total_allocations, MANY_STACKS);
+	assert_int_equal(rig.figures->lost, 0);
+	assert_non_null(rig.figures->reason);
+	assert_non_null(strstr(rig.figures->reason, "have no stack"));
+	alloc_rig_free(&rig);
+}
+
 static int compare_and_allocate(const void *a, const void *b)
 {
 	fx_free(fx_malloc(8));
@@ -322,6 +369,7 @@ int main(void)
 		BOTH(test_a_handler_may_allocate),
 		BOTH(test_stacks_of_hundreds_of_frames),
 		cmocka_unit_test_prestate(test_a_callback_of_libc_reaches_its_caller, &with_stacks),
+		cmocka_unit_test_prestate(test_more_stacks_than_the_table_holds, &with_stacks),
 		BOTH(test_no_memory_counts_as_failed),
 		BOTH(test_bookkeeping_is_said_and_apart),
 		BOTH(test_libraries_come_and_go_while_a_thread_allocates),
