@@ -21,6 +21,7 @@
 struct mew_capture {
 	uint64_t before, highest; /* bytes */
 	char why[240];            /* it is not known; "" when it is */
+	char status[8192];        /* here and not on the stack, whose fresh pages would be part of the growth */
 };
 
 /* Without stdio: between the two readings nothing of mew's should touch new memory. */
@@ -97,22 +98,20 @@ static int resident_thread_begin(struct mew_capture *c, unsigned thread, struct 
 static int resident_begin(struct mew_capture *c, struct mew_error *err)
 {
 	struct mew_error refused;
-	char text[8192];
 
 	(void)err; /* a machine without this figure has the others */
 	mew_error_clear(&refused);
 	if (resident_probe(&refused) != MEW_OK)
 		(void)snprintf(c->why, sizeof c->why, "%s", refused.text);
-	else if (!read_status(text, sizeof text) || !read_line(text, "VmRSS:", &c->before))
+	else if (!read_status(c->status, sizeof c->status) || !read_line(c->status, "VmRSS:", &c->before))
 		(void)snprintf(c->why, sizeof c->why, "/proc/self/status cannot be read");
 	return MEW_OK;
 }
 
 static void resident_end(struct mew_capture *c)
 {
-	char text[8192];
-
-	if (c->why[0] == '\0' && (!read_status(text, sizeof text) || !read_line(text, "VmHWM:", &c->highest)))
+	if (c->why[0] == '\0' && (!read_status(c->status, sizeof c->status) ||
+				   !read_line(c->status, "VmHWM:", &c->highest)))
 		(void)snprintf(c->why, sizeof c->why, "/proc/self/status cannot be read");
 }
 

@@ -32,6 +32,7 @@ int mew_block_init(struct mew_block *b, const struct mew_block_plan *plan, unsig
 	if (b->states == NULL || b->real_ns == NULL || b->cpu_ns == NULL || b->scratch == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for %llu samples: ask for fewer",
 				     (unsigned long long)plan->max_samples);
+	b->real_ns[0] = b->cpu_ns[0] = 0; /* their pages are here before the window, whose growth they are not */
 	for (unsigned i = 0; i < threads; i++) {
 		b->states[i].block = b;
 		b->states[i].thread = i;
