@@ -239,7 +239,7 @@ static void put_row(struct mew_json *j, const struct mew_row_head *row, enum mew
 		const char *why = mew_row_has(row, figures[i].bit) ? NULL : mew_row_why(row, figures[i].bit);
 		char place[24];
 
-		if (why == NULL)
+		if (why == NULL || figures[i].special)
 			continue;
 		(void)snprintf(place, sizeof place, "%zu", i);
 		mew_json_key(j, place);

@@ -155,6 +155,8 @@ static void put_figure(const struct mew_table *t, const struct mew_row_head *row
 	const char *const *text = (const void *)((const char *)row + figure->offset);
 	double value;
 
+	if (why != NULL && figure->special)
+		return;
 	if (why != NULL) {
 		mew_writef(t->w, "    %-29s  -  ", figure->name);
 		mew_write_wrapped(t->w, &t->view, FIGURE_INDENT + 3, FIGURE_INDENT + 3, MEW_STYLE_DIM, why);

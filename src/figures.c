@@ -79,6 +79,11 @@ static const struct mew_figure cpu_stop_columns[] = {
 };
 
 #define MEMORY(number, member, type, unit, help) FIGURE(mew_memory_case, MEW_FIG_##number, member, type, unit, help)
+#define SPECIAL(number, member, value, in, text)                                                                       \
+	[MEW_FIG_##number] = {                                                                                         \
+		.name = #member, .unit = (in), .type = (value), .bit = MEW_FIG_##number,                               \
+		.offset = offsetof(struct mew_memory_case, member), .help = (text), .special = true,                   \
+	}
 /* A list: the member is a pointer to rows, and the one of the same name after an n counts them. */
 #define LIST(of, number, member, row, fields, text)                                                                    \
 	[number] = {                                                                                                   \
@@ -121,18 +126,25 @@ static const struct mew_figure memory_figures[] = {
 	MEMORY(MAPPED_PEAK_BYTES, mapped_peak_bytes, U64, "By", "most that the program itself had mapped, apart from the heap"),
 	MEMORY_LIST(BY_FUNCTION, by_function, mew_memory_function, memory_function_columns,
 		    "functions that allocate most, largest at the peak first"),
-	MEMORY_LIST(BY_POOL, by_pool, mew_memory_pool, memory_pool_columns, "what named pools announced"),
+	[MEW_FIG_BY_POOL] = {
+		.name = "by_pool", .unit = "list", .type = MEW_VALUE_LIST, .bit = MEW_FIG_BY_POOL,
+		.offset = offsetof(struct mew_memory_case, by_pool), .help = "what named pools announced",
+		.list = &(const struct mew_list_type){ sizeof(struct mew_memory_pool),
+						       offsetof(struct mew_memory_case, nby_pool), memory_pool_columns,
+						       MEW_COUNTOF(memory_pool_columns) },
+		.special = true,
+	},
 	MEMORY(BOOKKEEPING_BYTES, bookkeeping_bytes, U64, "By", "memory that mew itself needed, in no other figure"),
-	MEMORY(JEMALLOC_ALLOCATED_OPEN, jemalloc_allocated_open, U64, "By", "jemalloc's stats.allocated, loop entered"),
-	MEMORY(JEMALLOC_ALLOCATED_CLOSE, jemalloc_allocated_close, U64, "By", "jemalloc's stats.allocated, loop left"),
-	MEMORY(JEMALLOC_ACTIVE_OPEN, jemalloc_active_open, U64, "By", "jemalloc's stats.active, loop entered"),
-	MEMORY(JEMALLOC_ACTIVE_CLOSE, jemalloc_active_close, U64, "By", "jemalloc's stats.active, loop left"),
-	MEMORY(JEMALLOC_RESIDENT_OPEN, jemalloc_resident_open, U64, "By", "jemalloc's stats.resident, loop entered"),
-	MEMORY(JEMALLOC_RESIDENT_CLOSE, jemalloc_resident_close, U64, "By", "jemalloc's stats.resident, loop left"),
-	MEMORY(JEMALLOC_RETAINED_OPEN, jemalloc_retained_open, U64, "By", "jemalloc's stats.retained, loop entered"),
-	MEMORY(JEMALLOC_RETAINED_CLOSE, jemalloc_retained_close, U64, "By", "jemalloc's stats.retained, loop left"),
-	MEMORY(JEMALLOC_FRAGMENTATION_OPEN, jemalloc_fragmentation_open, F64, "1", "1 - allocated / active, loop entered"),
-	MEMORY(JEMALLOC_FRAGMENTATION_CLOSE, jemalloc_fragmentation_close, F64, "1", "1 - allocated / active, loop left"),
+	SPECIAL(JEMALLOC_ALLOCATED_OPEN, jemalloc_allocated_open, U64, "By", "jemalloc's stats.allocated, loop entered"),
+	SPECIAL(JEMALLOC_ALLOCATED_CLOSE, jemalloc_allocated_close, U64, "By", "jemalloc's stats.allocated, loop left"),
+	SPECIAL(JEMALLOC_ACTIVE_OPEN, jemalloc_active_open, U64, "By", "jemalloc's stats.active, loop entered"),
+	SPECIAL(JEMALLOC_ACTIVE_CLOSE, jemalloc_active_close, U64, "By", "jemalloc's stats.active, loop left"),
+	SPECIAL(JEMALLOC_RESIDENT_OPEN, jemalloc_resident_open, U64, "By", "jemalloc's stats.resident, loop entered"),
+	SPECIAL(JEMALLOC_RESIDENT_CLOSE, jemalloc_resident_close, U64, "By", "jemalloc's stats.resident, loop left"),
+	SPECIAL(JEMALLOC_RETAINED_OPEN, jemalloc_retained_open, U64, "By", "jemalloc's stats.retained, loop entered"),
+	SPECIAL(JEMALLOC_RETAINED_CLOSE, jemalloc_retained_close, U64, "By", "jemalloc's stats.retained, loop left"),
+	SPECIAL(JEMALLOC_FRAGMENTATION_OPEN, jemalloc_fragmentation_open, F64, "1", "1 - allocated / active, loop entered"),
+	SPECIAL(JEMALLOC_FRAGMENTATION_CLOSE, jemalloc_fragmentation_close, F64, "1", "1 - allocated / active, loop left"),
 };
 
 #define CPU(number, member, type, unit, help) FIGURE(mew_cpu_case, MEW_FIG_##number, member, type, unit, help)

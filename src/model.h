@@ -32,6 +32,7 @@ struct mew_figure {
 	size_t offset;            /* of the member in its row */
 	const char *help;         /* one line */
 	const struct mew_list_type *list; /* MEW_VALUE_LIST: the member is a pointer to such rows; else NULL */
+	bool special; /* of programs that have something most have not: people are not told that it is absent */
 };
 
 struct mew_list_type {
