@@ -188,7 +188,7 @@ MEW_HEAP_INLINE uint32_t stack_of(struct mew_heap_thread *self, const void *call
 
 /* --- events, in one order ----------------------------------------------------------------------------------------- */
 
-static void change(uint32_t id, int64_t bytes)
+MEW_HEAP_INLINE void change(uint32_t id, int64_t bytes)
 {
 	struct stack_figures *f = &capture.figures[id];
 
@@ -204,7 +204,7 @@ static void change(uint32_t id, int64_t bytes)
 }
 
 /* Returns whether to unlock afterwards; *may_enter is false outside the window. */
-static bool begin_event(bool *may_enter)
+MEW_HEAP_INLINE bool begin_event(bool *may_enter)
 {
 	bool locked = !mew_heap_alone();
 
@@ -218,7 +218,7 @@ static bool begin_event(bool *may_enter)
 	return locked;
 }
 
-static void record(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
+MEW_HEAP_INLINE void record(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
 		   size_t usable, const struct mew_heap_block *old, uint32_t id)
 {
 	struct stack_figures *f = &capture.figures[id];
@@ -238,8 +238,8 @@ static void record(struct mew_heap_thread *self, enum mew_heap_event event, cons
 	f->cumulative_bytes += size;
 }
 
-static MEW_NOINLINE void enter_block(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
-				     size_t size, size_t usable, const struct mew_heap_block *old, const void *caller)
+MEW_HEAP_INLINE void enter_with_stack(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+				      size_t size, size_t usable, const struct mew_heap_block *old, const void *caller)
 {
 	uint32_t id = stack_of(self, caller);
 	bool may_enter, locked = begin_event(&may_enter);
@@ -251,8 +251,8 @@ static MEW_NOINLINE void enter_block(struct mew_heap_thread *self, enum mew_heap
 }
 
 /* Events without a stack of their own: what leaves, leaves the stack that it came by. */
-static MEW_NOINLINE void enter_rest(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
-				    size_t size, size_t usable, const struct mew_heap_block *old)
+MEW_HEAP_INLINE void enter_without(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+				   size_t size, size_t usable, const struct mew_heap_block *old)
 {
 	bool may_enter, locked = begin_event(&may_enter);
 
@@ -269,6 +269,32 @@ static MEW_NOINLINE void enter_rest(struct mew_heap_thread *self, enum mew_heap_
 	}
 	if (locked)
 		mew_heap_unlock(&mew_heap.lock);
+}
+
+/* Out of line, and each of the two events that matter for speed with code of its own. */
+static MEW_NOINLINE void enter_join(struct mew_heap_thread *self, const void *block, size_t size, size_t usable,
+				    const void *caller)
+{
+	static const struct mew_heap_block nothing;
+
+	enter_with_stack(self, MEW_HEAP_JOIN, block, size, usable, &nothing, caller);
+}
+
+static MEW_NOINLINE void enter_block(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+				     size_t size, size_t usable, const struct mew_heap_block *old, const void *caller)
+{
+	enter_with_stack(self, event, block, size, usable, old, caller);
+}
+
+static MEW_NOINLINE void enter_leave(struct mew_heap_thread *self, const void *block, const struct mew_heap_block *old)
+{
+	enter_without(self, MEW_HEAP_LEAVE, block, 0, 0, old);
+}
+
+static MEW_NOINLINE void enter_rest(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,
+				    size_t size, size_t usable, const struct mew_heap_block *old)
+{
+	enter_without(self, event, block, size, usable, old);
 }
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
@@ -289,7 +315,11 @@ MEW_HEAP_INLINE void put_back(const void *block, const struct mew_heap_block *ol
 MEW_HEAP_INLINE void enter(struct mew_heap_thread *self, enum mew_heap_event event, const void *block, size_t size,
 			   size_t usable, const struct mew_heap_block *old, const void *caller)
 {
-	if (event == MEW_HEAP_SHRINK || !mew_heap_enters(event))
+	if (event == MEW_HEAP_JOIN)
+		enter_join(self, block, size, usable, caller);
+	else if (event == MEW_HEAP_LEAVE)
+		enter_leave(self, block, old);
+	else if (event == MEW_HEAP_SHRINK || !mew_heap_enters(event))
 		enter_rest(self, event, block, size, usable, old);
 	else
 		enter_block(self, event, block, size, usable, old, caller);

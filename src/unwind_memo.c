@@ -4,11 +4,12 @@
  *
  * A layout is a list of words, interned like a stack so that equal ones are one:
  *
- *	head      frames | exact << 16 | relative << 32
+ *	head      frames | exact << 16 | relative << 32 | registers << 48
  *	generation of the module snapshot
  *	places    of the frames, in bytes from the stack pointer
  *	exact     pairs of place and word: return addresses of mew's own frames, and the one that ended the walk
  *	relative  pairs of place and word minus stack pointer: frame pointers
+ *	registers pairs of number and value minus stack pointer: those that the walk began with and went by
  */
 #include "config.h"
 
@@ -43,34 +44,31 @@ READS_STACKS static inline uintptr_t word_at(uintptr_t sp, uintptr_t place)
 	return *(const volatile uintptr_t *)(sp + place);
 }
 
-static inline uintptr_t relative_at(const struct mew_unwind_regs *regs, uintptr_t place)
-{
-	if (place == MEW_TRAIL_BP)
-		return regs->bp - regs->sp;
-	return (place == MEW_TRAIL_BX ? regs->bx : word_at(regs->sp, place)) - regs->sp;
-}
-
 size_t mew_memo_recall(const struct mew_unwind_memo *memo, const struct mew_unwind_regs *regs, uintptr_t caller,
 		       uintptr_t *pcs, uint32_t *layout)
 {
 	const struct mew_memo_entry *e = &memo->entry[entry_of(regs->sp, caller)];
 	const struct mew_modules *modules = mew_modules_current();
 	const uintptr_t *places, *exact, *relative;
-	size_t n, nexact, nrelative;
+	size_t n, nexact, nrelative, nregisters;
 	uintptr_t differences = 0;
 
 	if (e->sp != regs->sp || modules == NULL || e->layout[1] != modules->generation)
 		return 0;
 	n = e->layout[0] & COUNT_MASK;
 	nexact = e->layout[0] >> COUNT_BITS & COUNT_MASK;
-	nrelative = e->layout[0] >> 2 * COUNT_BITS;
+	nrelative = e->layout[0] >> 2 * COUNT_BITS & COUNT_MASK;
+	nregisters = e->layout[0] >> 3 * COUNT_BITS;
 	places = e->layout + 2;
 	exact = places + n;
 	relative = exact + 2 * nexact;
 	for (size_t i = 0; i < nexact; i++)
 		differences |= word_at(regs->sp, exact[2 * i]) ^ exact[2 * i + 1];
 	for (size_t i = 0; i < nrelative; i++)
-		differences |= relative_at(regs, relative[2 * i]) ^ relative[2 * i + 1];
+		differences |= (word_at(regs->sp, relative[2 * i]) - regs->sp) ^ relative[2 * i + 1];
+	relative += 2 * nrelative;
+	for (size_t i = 0; i < nregisters; i++)
+		differences |= ((relative[2 * i] == MEW_TRAIL_BP ? regs->bp : regs->bx) - regs->sp) ^ relative[2 * i + 1];
 	if (differences != 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)
@@ -79,12 +77,17 @@ size_t mew_memo_recall(const struct mew_unwind_memo *memo, const struct mew_unwi
 	return n;
 }
 
+static bool is_register(const struct mew_trail_word *w)
+{
+	return w->at == MEW_TRAIL_BP || w->at == MEW_TRAIL_BX;
+}
+
 uint32_t mew_memo_learn(struct mew_unwind_memo *memo, struct mew_stackset *layouts, const struct mew_unwind_regs *regs,
 			const uintptr_t *pcs, size_t first, size_t n, const struct mew_unwind_trail *trail)
 {
 	struct mew_memo_entry *e = &memo->entry[entry_of(regs->sp, pcs[first])];
 	uintptr_t words[WORDS_MAX];
-	size_t at = 2, nexact = first - 1;
+	size_t at = 2, nexact = first - 1, nrelative = 0;
 	uint32_t id;
 
 	if (!trail->whole || first == 0 || first > OWN_MAX || n > FRAMES_MAX)
@@ -104,10 +107,20 @@ uint32_t mew_memo_learn(struct mew_unwind_memo *memo, struct mew_stackset *layou
 	for (size_t i = 0; i < trail->nframes; i++) {
 		const struct mew_trail_word *w = &trail->frame[i];
 
-		words[at++] = w->at == MEW_TRAIL_BP || w->at == MEW_TRAIL_BX ? w->at : w->at - regs->sp;
+		if (is_register(w))
+			continue;
+		nrelative++;
+		words[at++] = w->at - regs->sp;
 		words[at++] = w->value - regs->sp;
 	}
-	words[0] = (n - first) | nexact << COUNT_BITS | trail->nframes << 2 * COUNT_BITS;
+	for (size_t i = 0; i < trail->nframes; i++) {
+		if (!is_register(&trail->frame[i]))
+			continue;
+		words[at++] = trail->frame[i].at;
+		words[at++] = trail->frame[i].value - regs->sp;
+	}
+	words[0] = (n - first) | nexact << COUNT_BITS | nrelative << 2 * COUNT_BITS |
+		   (trail->nframes - nrelative) << 3 * COUNT_BITS;
 	id = mew_stackset_intern(layouts, words, at);
 	if (id == 0)
 		return 0; /* the set is full: what was learnt before still serves */
