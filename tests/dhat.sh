@@ -44,29 +44,32 @@ loop_lines() { # ID SOURCE
 		loop && !paused { printf "%d ", NR }' "$2"
 }
 
-# One run under DHAT, whose profile goes to $work/profile. mew gives a worker two seconds to end, which may be too few
-# to write the profile on a busy machine: a few attempts.
+# One run under DHAT, whose profile goes to $work/profile. mew kills the process group of a worker that takes more than
+# two seconds to end, too few to write the profile on a busy machine: valgrind has a group of its own and is waited for.
 profile() { # PROGRAM KEY BODY ITERATIONS
 	real=$(dirname "$1")/.libs/$(basename "$1") # the program itself where libtool put a script before it
 	[ -x "$real" ] || real=$1
 	{
 		echo '#!/bin/sh'
 		echo "LD_LIBRARY_PATH='$builddir/.libs'\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH} \\"
-		echo "	exec valgrind -q --tool=dhat --num-callers=200 \\"
-		echo "	--dhat-out-file='$work/dhat.%p' '$real' \"\$@\""
+		echo "	setsid valgrind -q --tool=dhat --num-callers=200 --dhat-out-file='$work/dhat.%p' \\"
+		echo "	'$real' \"\$@\""
 	} >"$work/program"
 	chmod +x "$work/program"
-	for attempt in 1 2 3; do
-		rm -f "$work"/dhat.*
-		"$builddir/mew" run -q -F "$2" --min-time "$4x" --min-warmup-time 0 --json "$work/time.json" \
-			"$work/program" >"$work/log" 2>&1 || return 1
+	rm -f "$work"/dhat.*
+	"$builddir/mew" run -q -F "$2" --min-time "$4x" --min-warmup-time 0 --json "$work/time.json" "$work/program" \
+		>"$work/log" 2>&1 || return 1
+	waited=0
+	while [ $waited -lt 60 ]; do
 		found=$(grep -l ": $3 (" "$work"/dhat.* 2>/dev/null)
 		if [ -n "$found" ] && [ "$(tail -n 1 "$found")" = "}" ]; then
 			mv "$found" "$work/profile"
 			return 0
 		fi
-		echo "attempt $attempt: DHAT wrote no whole profile with $3" >>"$work/log"
+		sleep 1
+		waited=$((waited + 1))
 	done
+	echo "DHAT wrote no whole profile with $3 in it" >>"$work/log"
 	return 1
 }
 
