@@ -82,13 +82,19 @@ judge() { # PROGRAM SOURCE KEY ID ITERATIONS OPTION...: one line of TAP
 	program=$builddir/$1 source=$srcdir/$2 key=$3 id=$4 iterations=$5
 	shift 5
 	number=$((number + 1))
+	rm -f "$work"/*.json
 	if [ ! -x "$program" ]; then
 		echo "ok $number - $key # SKIP its program was not built: a library is missing"
 		return
 	fi
 	"$builddir/mew" run -q -F "$key" --memory="$iterations" --min-time 1x --min-warmup-time 0 \
-		--json "$work/memory.json" "$program" >"$work/log" 2>&1 &&
-		profile "$program" "$key" "mew_body_$id" "$iterations" &&
+		--json "$work/memory.json" "$program" >"$work/log" 2>&1
+	why=$(sed -n 's/.*"reason": "skipped: \([^"]*\)".*/\1/p' "$work/memory.json" 2>/dev/null | head -n 1)
+	if [ -n "$why" ]; then # a file that the case works on is not installed
+		echo "ok $number - $key # SKIP $why"
+		return
+	fi
+	profile "$program" "$key" "mew_body_$id" "$iterations" &&
 		"$builddir/tests/fx_dhat" "$@" "$key" "mew_body_$id" "$(loop_lines "$id" "$source")" \
 			"$work/time.json" "$work/memory.json" "$work/profile" >"$work/log" 2>&1
 	case $? in

@@ -5,9 +5,9 @@
  *   fx_dhat [-p] [-u UNIT] KEY BODY LINES TIME.json MEMORY.json PROFILE
  *
  * KEY's row in MEMORY.json is judged by the blocks of PROFILE that function BODY asked for at one of LINES ("7 8 9"),
- * the lines of its loop; TIME.json tells how often that loop ran under valgrind. -p: the peak too, which must be that of
- * the process. -u: mew's bytes may be more by UNIT an iteration, or a few times that. Exit codes: 0 equal, 1 not,
- * 2 unreadable, 77 nothing to judge; the text says what.
+ * the lines of its loop; TIME.json tells how often that loop ran under valgrind. -p: the peak too, which must be that
+ * of the process. -u: mew's bytes may be more by UNIT an iteration, or a few times that. Exit codes: 0 equal, 1 not,
+ * 2 unreadable, 77 no line numbers to find the loop by; the text says what.
  */
 #include "config.h"
 
@@ -131,7 +131,7 @@ static const json_t *row_of(const json_t *results, const char *key, const char *
 		if (status != NULL && strcmp(status, "MEW_OK") == 0)
 			return row;
 		printf("%s\n", reason != NULL ? reason : "it has no figures");
-		exit(reason != NULL && strncmp(reason, "skipped: ", 9) == 0 ? CANNOT : UNREADABLE);
+		exit(UNREADABLE);
 	}
 	printf("there is no case \"%s\"\n", key);
 	exit(UNREADABLE);
@@ -150,7 +150,8 @@ static bool agree_by_units(json_int_t mew, json_int_t dhat, json_int_t unit)
 	json_int_t more = unit > 0 && mew > dhat ? (mew - dhat) / unit : 0;
 
 	if (more > 0 && more <= MAX_UNITS && more * unit == mew - dhat) {
-		printf("of mew's bytes %" JSON_INTEGER_FORMAT " x %" JSON_INTEGER_FORMAT " are explained\n", more, unit);
+		printf("of mew's bytes %" JSON_INTEGER_FORMAT " x %" JSON_INTEGER_FORMAT " are explained\n", more,
+		       unit);
 		mew = dhat;
 	}
 	return agree("bytes", mew, dhat);
