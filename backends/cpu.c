@@ -7,9 +7,12 @@
 #include "mew/backend.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "cpu_cost.h"
 #include "cpu_timer.h"
 #include "error.h"
 #include "modules.h"
@@ -34,10 +37,14 @@ struct mew_capture {
 	struct mew_capture_config config;
 	struct mew_cpu_window window;
 	struct thread *threads;
+	uint64_t cost_ns;     /* of one sample; 0: not known, see cost_why */
+	const char *cost_why;
+	int taken;            /* the signal whose handler was not mew's any more when the window closed; 0: none */
 };
 
 struct totals {
 	uint64_t samples, weight_ns, lost, truncated;
+	uint64_t pauses;
 };
 
 static bool read_clock(clockid_t clock, uint64_t *ns)
@@ -113,6 +120,7 @@ static int start_capture(struct mew_capture **out, const struct mew_capture_conf
 		release(c);
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the stacks of the CPU sampler");
 	}
+	c->cost_ns = mew_cpu_cost_ns(&c->cost_why);
 	*out = c;
 	return MEW_OK;
 }
@@ -194,9 +202,15 @@ static void close_cpu(const struct mew_capture *c, struct thread *t)
 static void end(struct mew_capture *c)
 {
 	disarm(c);
-	for (unsigned i = 0; i < c->config.threads; i++)
-		if (c->threads[i].sampled != NULL)
-			close_cpu(c, &c->threads[i]);
+	for (unsigned i = 0; i < c->config.threads; i++) {
+		const struct mew_cpu_thread *t = c->threads[i].sampled;
+
+		if (t == NULL)
+			continue;
+		if (!mew_cpu_signal_is_ours(t->signal_number))
+			c->taken = t->signal_number;
+		close_cpu(c, &c->threads[i]);
+	}
 }
 
 static void end_thread(struct mew_capture *c, unsigned thread)
@@ -243,6 +257,7 @@ static void drain_thread(const struct mew_capture *c, unsigned thread, struct me
 		totals->truncated += record.stop != MEW_STOP_END;
 	}
 	totals->lost += mew_ring_dropped(ring);
+	totals->pauses += atomic_load(&c->threads[thread].sampled->pauses);
 }
 
 static void put_cpu_time(const struct mew_capture *c, struct mew_sink *sink)
@@ -268,12 +283,71 @@ static void put_cpu_time(const struct mew_capture *c, struct mew_sink *sink)
 	mew_sink_f64(sink, MEW_FIG_CPU_TIME, (double)sum * 1e-9);
 }
 
+/* Threads are sampled at the same time: of the window, which is their mean, each took its part of the cost. */
+static void put_cost(const struct mew_capture *c, struct mew_sink *sink, const struct totals *totals)
+{
+	double cost = (double)totals->samples * (double)c->cost_ns * 1e-9;
+
+	if (c->cost_ns == 0) {
+		mew_sink_absent(sink, MEW_FIG_SAMPLER_COST, c->cost_why);
+		mew_sink_absent(sink, MEW_FIG_WALL_TIME_CORRECTED, c->cost_why);
+		return;
+	}
+	mew_sink_f64(sink, MEW_FIG_SAMPLER_COST, cost);
+	mew_sink_f64(sink, MEW_FIG_WALL_TIME_CORRECTED, (double)sink->window_ns * 1e-9 - cost / c->config.threads);
+}
+
+/* Returns the longest period that a thread ended with. */
+static uint64_t note_backoffs(const struct mew_capture *c, struct mew_sink *sink)
+{
+	uint64_t longest = c->window.period_ns;
+	bool is_slow = false, is_full = false;
+	char note[200];
+
+	for (unsigned i = 0; i < c->config.threads; i++) {
+		const struct mew_cpu_thread *t = c->threads[i].sampled;
+
+		if (t == NULL || t->backoffs == 0)
+			continue;
+		longest = t->period_ns > longest ? t->period_ns : longest;
+		is_slow = is_slow || t->backoffs > t->full_steps;
+		is_full = is_full || t->full_steps > 0;
+	}
+	if (is_slow || is_full) {
+		(void)snprintf(note, sizeof note, "%s: the sampling interval was raised from %llu to %llu us",
+			       is_slow ? "samples took more than a fifth of the interval" :
+					 "the run is so long that its samples would not fit",
+			       (unsigned long long)(c->window.period_ns / 1000), (unsigned long long)(longest / 1000));
+		mew_sink_note(sink, note);
+	}
+	return longest;
+}
+
+/*
+ * A signal that is blocked, or handled by someone else for a while, stops the sampling of its thread without a trace
+ * but this: the weights do not add up. Far beyond what chance does, which is 1 % and some intervals.
+ */
+static void note_gap(const struct mew_capture *c, struct mew_sink *sink, const struct totals *totals, uint64_t period)
+{
+	double wall = (double)sink->window_ns * c->config.threads, weight = (double)totals->weight_ns;
+	double slack = (double)period * (20.0 * c->config.threads + 4 * sqrt(2.0 * (double)totals->pauses));
+	char note[200];
+
+	if (totals->lost != 0 || weight >= 0.9 * wall - slack)
+		return;
+	(void)snprintf(note, sizeof note,
+		       "the samples stand for %d %% of the loop: it must not block signal %d or replace its handler",
+		       (int)(100 * weight / wall), mew_cpu_signal_number());
+	mew_sink_note(sink, note);
+}
+
 static void put_figures(const struct mew_capture *c, struct mew_sink *sink, const struct totals *totals)
 {
 	double wall = (double)sink->window_ns * 1e-9;
 
 	mew_sink_f64(sink, MEW_FIG_WALL_TIME, wall);
 	put_cpu_time(c, sink);
+	put_cost(c, sink, totals);
 	mew_sink_u64(sink, MEW_FIG_SAMPLE_COUNT, totals->samples);
 	mew_sink_f64(sink, MEW_FIG_SAMPLE_WEIGHT, (double)totals->weight_ns * 1e-9);
 	mew_sink_f64(sink, MEW_FIG_INTERVAL, (double)c->config.interval_ns * 1e-9);
@@ -290,8 +364,13 @@ static void put_figures(const struct mew_capture *c, struct mew_sink *sink, cons
 static int drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
 {
 	struct totals totals = { 0 };
-	uint32_t *known = calloc((size_t)mew_stackset_count(c->window.stacks) + 1, sizeof *known);
+	uint32_t *known;
 
+	if (c->taken != 0)
+		return mew_error_set(err, MEW_E_LOST,
+				     "the loop replaced the handler of signal %d, which the CPU sampler uses, and samples "
+				     "are lost: let it take another one", c->taken);
+	known = calloc((size_t)mew_stackset_count(c->window.stacks) + 1, sizeof *known);
 	if (known == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the stacks of the CPU pass");
 	(void)mew_modules_renew(); /* names files opened in the window; without memory the older snapshot has to do */
@@ -302,6 +381,7 @@ static int drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error 
 	if (sink->failed)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the samples of the CPU pass");
 	put_figures(c, sink, &totals);
+	note_gap(c, sink, &totals, note_backoffs(c, sink));
 	return MEW_OK;
 }
 

@@ -27,7 +27,7 @@
 #include "stackset.h"
 #include "unwind.h"
 
-#define TRIES 3
+#define TRIES 5
 
 /* --- a walk as slow as a test wants it --------------------------------------------------------------------------- */
 
@@ -67,6 +67,8 @@ static bool try_slow_ticks(void)
 	assert_true(rig_run_until_it_adds_up(&r));
 	walk_ticks = 0;
 	assert_true(r.row->cpu.effective_interval >= 5 * r.row->cpu.interval);
+	assert_non_null(r.row->cpu.reason);
+	assert_non_null(strstr(r.row->cpu.reason, "a fifth of the interval"));
 	cpu_time = r.row->cpu.cpu_time;
 	rig_fini(&r);
 	printf("# 0.2 s of work took %.3f s with ticks of 0.15 ms every 0.1 ms\n", cpu_time);
@@ -239,6 +241,56 @@ static void t_foreign_signal_is_dropped(void **state)
 	number = first_handled();
 	assert_true(number != 0);
 	assert_true(rig_run_until_it_adds_up(&r));
+	rig_fini(&r);
+}
+
+/* In the middle of the window the program takes the signal for itself; *arg says which. */
+FX_IN(fx_body) static void stealing_body(struct rig *r, unsigned thread, void *arg)
+{
+	struct sigaction action = { .sa_sigaction = on_foreign, .sa_flags = SA_SIGINFO };
+
+	(void)r;
+	(void)thread;
+	(void)fx_one(fx_us(20000));
+	(void)sigaction(*(const int *)arg, &action, &saved[0]);
+	(void)fx_one(fx_us(20000));
+}
+
+FX_IN(fx_body) static void lending_body(struct rig *r, unsigned thread, void *arg)
+{
+	stealing_body(r, thread, arg);
+	(void)sigaction(*(const int *)arg, &saved[0], NULL);
+}
+
+static void t_stolen_signal_fails_the_row(void **state)
+{
+	int number;
+	struct rig r = { .body = stealing_body, .arg = &number };
+	struct mew_error err;
+	char name[16];
+
+	(void)state;
+	assert_int_equal(mew_backend_cpu.probe(&err), MEW_OK);
+	number = mew_cpu_signal_number();
+	rig_run(&r);
+	assert_int_equal(r.status, MEW_E_LOST);
+	(void)snprintf(name, sizeof name, "signal %d", number);
+	assert_non_null(strstr(r.error.text, name));
+	assert_int_equal(sigaction(number, &saved[0], NULL), 0);
+	rig_fini(&r);
+}
+
+/* Given back before the end: the handler is mew's again, but the weights do not add up, and the row says so. */
+static void t_lent_signal_is_noted(void **state)
+{
+	int number = mew_cpu_signal_number();
+	struct rig r = { .body = lending_body, .arg = &number };
+
+	(void)state;
+	rig_run(&r);
+	assert_int_equal(r.status, MEW_OK);
+	assert_non_null(r.row->cpu.reason);
+	assert_non_null(strstr(r.row->cpu.reason, "% of the loop"));
 	rig_fini(&r);
 }
 
@@ -441,6 +493,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(t_foreign_signal_is_dropped),
 		cmocka_unit_test(t_foreign_signal_is_forwarded),
+		cmocka_unit_test(t_stolen_signal_fails_the_row),
+		cmocka_unit_test(t_lent_signal_is_noted),
 		cmocka_unit_test(t_nothing_after_the_window),
 		cmocka_unit_test(t_no_timer_left),
 		cmocka_unit_test(t_blocked_signals),
