@@ -19,7 +19,7 @@
 #include "os.h"
 #include "sink.h"
 
-#define DEPTH 17 /* and what is above and below: 24 frames in all */
+#define DEPTH 16 /* and what is above and below: 24 frames in all */
 
 extern const struct mew_backend mew_backend_cpu;
 
