@@ -22,6 +22,8 @@
 
 #define STACKS_MAX ((size_t)1 << 16)
 #define FRAMES_MAX ((size_t)1 << 21) /* of all different stacks together */
+#define NOTED_SHARE 0.2              /* of the loop, that the row says sampling took */
+#define NOTED_SAMPLES 100u           /* fewer say little about what they cost */
 
 extern const struct mew_backend mew_backend_cpu;
 
@@ -287,6 +289,8 @@ static void put_cpu_time(const struct mew_capture *c, struct mew_sink *sink)
 static void put_cost(const struct mew_capture *c, struct mew_sink *sink, const struct totals *totals)
 {
 	double cost = (double)totals->samples * (double)c->cost_ns * 1e-9;
+	double wall = (double)sink->window_ns * 1e-9, share = cost / c->config.threads / wall;
+	char note[120];
 
 	if (c->cost_ns == 0) {
 		mew_sink_absent(sink, MEW_FIG_SAMPLER_COST, c->cost_why);
@@ -294,7 +298,11 @@ static void put_cost(const struct mew_capture *c, struct mew_sink *sink, const s
 		return;
 	}
 	mew_sink_f64(sink, MEW_FIG_SAMPLER_COST, cost);
-	mew_sink_f64(sink, MEW_FIG_WALL_TIME_CORRECTED, (double)sink->window_ns * 1e-9 - cost / c->config.threads);
+	mew_sink_f64(sink, MEW_FIG_WALL_TIME_CORRECTED, wall - cost / c->config.threads);
+	if (totals->samples < NOTED_SAMPLES || share <= NOTED_SHARE)
+		return;
+	(void)snprintf(note, sizeof note, "sampling took %d %% of the loop's time: raise the interval", (int)(100 * share));
+	mew_sink_note(sink, note);
 }
 
 /* Returns the longest period that a thread ended with. */

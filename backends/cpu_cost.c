@@ -60,10 +60,10 @@ static const char *sample_the_clock(struct calibration *c)
 	c->window = (struct mew_cpu_window){ .period_ns = PERIOD_NS, .stacks = mew_stackset_new(64, 4096) };
 	if (c->window.stacks == NULL)
 		return "no memory to calibrate the cost of a sample";
-	if (mew_cpu_thread_new(&c->thread, &c->window, &err) != MEW_OK) {
+	if (mew_cpu_signal_take(&err) != MEW_OK || mew_cpu_thread_new(&c->thread, &c->window, &err) != MEW_OK) {
 		mew_stackset_free(c->window.stacks);
-		return "the cost of a sample cannot be calibrated: no timer for the thread that runs the cases; raise "
-		       "ulimit -i";
+		return "the cost of a sample cannot be calibrated: no signal or timer for the thread that runs the cases; "
+		       "raise ulimit -i";
 	}
 	c->window.opened_ns = mew_os_now_ns();
 	if (mew_cpu_thread_arm(c->thread, c->window.opened_ns) == 0)

@@ -1,5 +1,6 @@
 /*
- * t_cpu_hygiene.c - does a tick keep to what a signal handler may do: no system call but its own two, no heap, no lock.
+ * t_cpu_hygiene.c - does a tick keep to what a signal handler may do: no system call but its own two, no heap, no lock;
+ * and what when the program takes the signal away.
  * Test program. Linked with --wrap for the heap, the locks and mew_unwind_walk. A filter of the kernel ends the sampled
  * process at any other system call, so it runs in a child.
  */
@@ -18,6 +19,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -204,11 +206,74 @@ static void t_filter_would_catch_one(void **state)
 	misbehaves = false;
 }
 
+/* --- the signal itself ------------------------------------------------------------------------------------------- */
+
+static struct sigaction saved;
+
+static void on_foreign(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	(void)context;
+}
+
+/* In the middle of the window the program takes the signal for itself; *arg says which. */
+FX_IN(fx_body) static void stealing_body(struct rig *r, unsigned thread, void *arg)
+{
+	struct sigaction action = { .sa_sigaction = on_foreign, .sa_flags = SA_SIGINFO };
+
+	(void)r;
+	(void)thread;
+	(void)fx_one(fx_us(20000));
+	(void)sigaction(*(const int *)arg, &action, &saved);
+	(void)fx_one(fx_us(20000));
+}
+
+FX_IN(fx_body) static void lending_body(struct rig *r, unsigned thread, void *arg)
+{
+	stealing_body(r, thread, arg);
+	(void)sigaction(*(const int *)arg, &saved, NULL);
+}
+
+static void t_stolen_signal_fails_the_row(void **state)
+{
+	int number;
+	struct rig r = { .body = stealing_body, .arg = &number };
+	struct mew_error err;
+	char name[16];
+
+	(void)state;
+	assert_int_equal(mew_backend_cpu.probe(&err), MEW_OK);
+	number = mew_cpu_signal_number();
+	rig_run(&r);
+	assert_int_equal(r.status, MEW_E_LOST);
+	(void)snprintf(name, sizeof name, "signal %d", number);
+	assert_non_null(strstr(r.error.text, name));
+	assert_int_equal(sigaction(number, &saved, NULL), 0);
+	rig_fini(&r);
+}
+
+/* Given back before the end: the handler is mew's again, but the weights do not add up, and the row says so. */
+static void t_lent_signal_is_noted(void **state)
+{
+	int number = mew_cpu_signal_number();
+	struct rig r = { .body = lending_body, .arg = &number };
+
+	(void)state;
+	rig_run(&r);
+	assert_int_equal(r.status, MEW_OK);
+	assert_non_null(r.row->cpu.reason);
+	assert_non_null(strstr(r.row->cpu.reason, "% of the loop"));
+	rig_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(t_calls_in_the_handler),
 		cmocka_unit_test(t_filter_would_catch_one),
+		cmocka_unit_test(t_stolen_signal_fails_the_row),
+		cmocka_unit_test(t_lent_signal_is_noted),
 	};
 
 	(void)fx_us(1); /* measured before any filter */

@@ -244,56 +244,6 @@ static void t_foreign_signal_is_dropped(void **state)
 	rig_fini(&r);
 }
 
-/* In the middle of the window the program takes the signal for itself; *arg says which. */
-FX_IN(fx_body) static void stealing_body(struct rig *r, unsigned thread, void *arg)
-{
-	struct sigaction action = { .sa_sigaction = on_foreign, .sa_flags = SA_SIGINFO };
-
-	(void)r;
-	(void)thread;
-	(void)fx_one(fx_us(20000));
-	(void)sigaction(*(const int *)arg, &action, &saved[0]);
-	(void)fx_one(fx_us(20000));
-}
-
-FX_IN(fx_body) static void lending_body(struct rig *r, unsigned thread, void *arg)
-{
-	stealing_body(r, thread, arg);
-	(void)sigaction(*(const int *)arg, &saved[0], NULL);
-}
-
-static void t_stolen_signal_fails_the_row(void **state)
-{
-	int number;
-	struct rig r = { .body = stealing_body, .arg = &number };
-	struct mew_error err;
-	char name[16];
-
-	(void)state;
-	assert_int_equal(mew_backend_cpu.probe(&err), MEW_OK);
-	number = mew_cpu_signal_number();
-	rig_run(&r);
-	assert_int_equal(r.status, MEW_E_LOST);
-	(void)snprintf(name, sizeof name, "signal %d", number);
-	assert_non_null(strstr(r.error.text, name));
-	assert_int_equal(sigaction(number, &saved[0], NULL), 0);
-	rig_fini(&r);
-}
-
-/* Given back before the end: the handler is mew's again, but the weights do not add up, and the row says so. */
-static void t_lent_signal_is_noted(void **state)
-{
-	int number = mew_cpu_signal_number();
-	struct rig r = { .body = lending_body, .arg = &number };
-
-	(void)state;
-	rig_run(&r);
-	assert_int_equal(r.status, MEW_OK);
-	assert_non_null(r.row->cpu.reason);
-	assert_non_null(strstr(r.row->cpu.reason, "% of the loop"));
-	rig_fini(&r);
-}
-
 /* --- fork -------------------------------------------------------------------------------------------------------- */
 
 struct forks {
@@ -493,8 +443,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(t_foreign_signal_is_dropped),
 		cmocka_unit_test(t_foreign_signal_is_forwarded),
-		cmocka_unit_test(t_stolen_signal_fails_the_row),
-		cmocka_unit_test(t_lent_signal_is_noted),
 		cmocka_unit_test(t_nothing_after_the_window),
 		cmocka_unit_test(t_no_timer_left),
 		cmocka_unit_test(t_blocked_signals),
