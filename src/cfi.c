@@ -168,12 +168,23 @@ static uint64_t pack_save(unsigned save, int64_t offset, unsigned mode_shift, un
 	return (uint64_t)save << mode_shift | (has_slot ? (uint64_t)(uint16_t)(offset / 8) << slot_shift : 0);
 }
 
+/* The registers of another frame, loaded from a jmp_buf: what the C library says of the end of its longjmp. */
+static uint64_t pack_jump(const struct mew_cfi_row *r)
+{
+	if (r->cfa < MEW_RULE_SP || r->cfa > MEW_RULE_LEAF || r->cfa_offset != 0 || r->in_sp == 0 || r->in_bp == 0)
+		return MEW_RULE_UNSUPPORTED;
+	return MEW_RULE_JUMP | (uint64_t)r->reg << 8 | (uint64_t)(r->in_sp - 1) << 12 | (uint64_t)(r->in_ip - 1) << 16 |
+	       (uint64_t)(r->in_bp - 1) << 20 | pack_save(r->bx, r->bx_offset, 6, 48);
+}
+
 static uint64_t pack(const struct mew_cfi_row *r)
 {
 	int64_t cfa = r->cfa_offset;
 
 	if (r->ra == RA_UNDEFINED)
 		return MEW_RULE_END;
+	if (r->ra == RA_ELSEWHERE && r->in_ip != 0)
+		return pack_jump(r);
 	if (r->ra != RA_AT_CFA || r->cfa < MEW_RULE_SP || !fits(cfa, r->cfa == MEW_RULE_LEAF ? 16 : 24))
 		return MEW_RULE_UNSUPPORTED;
 	if (r->cfa == MEW_RULE_LEAF)
@@ -199,12 +210,28 @@ static void save(struct mew_cfi *c, uint64_t reg, enum mew_rule_save how, int64_
 	if (reg == DW_RBP) {
 		c->row.bp = (uint8_t)how;
 		c->row.bp_offset = offset;
+		c->row.in_bp = 0;
 	} else if (reg == DW_RBX) {
 		c->row.bx = (uint8_t)how;
 		c->row.bx_offset = offset;
 	} else if (reg == DW_RIP) {
 		c->row.ra = how == MEW_SAVE_CFA && offset == -8 ? RA_AT_CFA : RA_ELSEWHERE;
+		c->row.in_ip = 0;
 	}
+}
+
+/* The caller's value is in another register; followed where a jump is under way, see pack_jump(). */
+static void save_in_register(struct mew_cfi *c, uint64_t reg, uint64_t other)
+{
+	uint8_t in = other <= DW_R15 ? (uint8_t)(other + 1) : 0;
+
+	save(c, reg, MEW_SAVE_LOST, 0);
+	if (reg == DW_RSP)
+		c->row.in_sp = in;
+	else if (reg == DW_RIP)
+		c->row.in_ip = in;
+	else if (reg == DW_RBP)
+		c->row.in_bp = in;
 }
 
 static void save_at_offset(struct mew_cfi *c, uint64_t reg, int64_t factored)
@@ -224,11 +251,13 @@ static void restore(struct mew_cfi *c, uint64_t reg)
 	if (reg == DW_RBP) {
 		c->row.bp = from->bp;
 		c->row.bp_offset = from->bp_offset;
+		c->row.in_bp = from->in_bp;
 	} else if (reg == DW_RBX) {
 		c->row.bx = from->bx;
 		c->row.bx_offset = from->bx_offset;
 	} else if (reg == DW_RIP) {
 		c->row.ra = from->ra;
+		c->row.in_ip = from->in_ip;
 	}
 }
 
@@ -440,7 +469,8 @@ static bool run_register(struct mew_cfi *c, uint8_t op)
 		if (reg == DW_RIP)
 			c->row.ra = RA_UNDEFINED;
 		return true;
-	case CFA_REGISTER: case CFA_VAL_OFFSET: (void)mew_read_uleb(r); lose(c, reg); return true;
+	case CFA_REGISTER: save_in_register(c, reg, mew_read_uleb(r)); return true;
+	case CFA_VAL_OFFSET: (void)mew_read_uleb(r); lose(c, reg); return true;
 	case CFA_VAL_OFFSET_SF: (void)mew_read_sleb(r); lose(c, reg); return true;
 	case CFA_VAL_EXPRESSION: (void)read_block(r); lose(c, reg); return true;
 	default: return false;

@@ -13,7 +13,9 @@
  *	bits 32-47  signed; slot of rbp in words, from the CFA or from rbp
  *	bits 48-63  the same for rbx
  *
- * The return address is always at CFA - 8; a row that says otherwise is MEW_RULE_UNSUPPORTED.
+ * The return address is always at CFA - 8. Only MEW_RULE_JUMP differs, the end of longjmp: bits 8-27 are the numbers of
+ * four registers of a leaf, which hold the CFA, and the caller's rsp, rip and rbp, with rbx saved from the CFA on; it has
+ * no bits for rbp. Any other row that has the return address elsewhere is MEW_RULE_UNSUPPORTED.
  */
 #ifndef MEW_CFI_H
 #define MEW_CFI_H
@@ -31,7 +33,8 @@ enum mew_rule_kind {
 	MEW_RULE_LEAF,    /* another register, which is known at the leaf only */
 	MEW_RULE_PLT,     /* rsp + 8, and 8 more from a certain byte of each entry on */
 	MEW_RULE_SP_LOAD, /* the word at rsp + offset, plus something */
-	MEW_RULE_BP_LOAD  /* the same from rbp */
+	MEW_RULE_BP_LOAD, /* the same from rbp */
+	MEW_RULE_JUMP     /* a jump to another frame is under way, and its registers are loaded */
 };
 
 enum mew_rule_save { MEW_SAVE_SAME, MEW_SAVE_CFA, MEW_SAVE_BP, MEW_SAVE_LOST };
@@ -71,7 +74,8 @@ struct mew_cfi_row {
 	uint8_t cfa;        /* enum mew_rule_kind */
 	uint8_t bp, bx;     /* enum mew_rule_save */
 	uint8_t ra;         /* private */
-	uint8_t reg;        /* DWARF number, for MEW_RULE_LEAF */
+	uint8_t reg;        /* DWARF number, of what the CFA is relative to */
+	uint8_t in_sp, in_ip, in_bp; /* DWARF number of the register that holds the caller's, plus 1; 0 for none */
 	int64_t cfa_offset; /* as in a packed rule, but without the register */
 	int64_t bp_offset, bx_offset; /* bytes */
 };
@@ -129,6 +133,11 @@ static inline intptr_t mew_rule_short_offset(uint64_t rule)
 static inline unsigned mew_rule_register(uint64_t rule)
 {
 	return (unsigned)(rule >> 24 & 15);
+}
+/* Of MEW_RULE_JUMP: 0 the CFA, 1 rsp, 2 rip, 3 rbp. */
+static inline unsigned mew_rule_jump_register(uint64_t rule, unsigned which)
+{
+	return (unsigned)(rule >> (8 + 4 * which) & 15);
 }
 static inline intptr_t mew_rule_load_add(uint64_t rule)
 {

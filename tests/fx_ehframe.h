@@ -19,7 +19,7 @@ static inline bool fx_table_is_sound(const struct mew_unwind_table *t, uintptr_t
 			return false;
 	}
 	for (uint32_t i = 0; i < t->nrules; i++) {
-		if (mew_rule_kind(t->rules[i]) > MEW_RULE_BP_LOAD)
+		if (mew_rule_kind(t->rules[i]) > MEW_RULE_JUMP)
 			return false;
 	}
 	for (uintptr_t pc = lo; pc < hi; pc += 1 + (hi - lo) / 4096) {

@@ -222,6 +222,31 @@ static void the_outermost_and_the_signal_frame_say_so(void **unused)
 	assert_int_equal(rule_at(t, 0x3f), MEW_RULE_SIGNAL);
 }
 
+static void a_jump_to_another_frame_names_its_registers(void **unused)
+{
+	static const char jump[] = "\x48\x0c\5\0\x09\7\x08\x09\6\x09\x09\x10\1\x83\0";
+	const struct mew_unwind_table *t;
+	size_t cie = put_cie("zR");
+	uint64_t rule;
+
+	(void)unused; /* the end of the C library's longjmp: CFA rdi, rsp in r8, rbp in r9, rip in rdx, rbx at the CFA */
+	PUT_FDE(cie, 0, 0x20, jump);
+	PUT_FDE(cie, 0x20, 0x20, "\x48\x0c\5\0\x09\7\x08\x09\x10\1"); /* where is rbp? */
+	PUT_FDE(cie, 0x40, 0x20, jump);
+	t = compile();
+	assert_rule(rule_at(t, 7), MEW_RULE_SP, 8, 0);
+	rule = rule_at(t, 8);
+	assert_int_equal(mew_rule_kind(rule), MEW_RULE_JUMP);
+	assert_int_equal(mew_rule_jump_register(rule, 0), 5);
+	assert_int_equal(mew_rule_jump_register(rule, 1), 8);
+	assert_int_equal(mew_rule_jump_register(rule, 2), 1);
+	assert_int_equal(mew_rule_jump_register(rule, 3), 9);
+	assert_int_equal(mew_rule_bx(rule), MEW_SAVE_CFA);
+	assert_int_equal(mew_rule_bx_offset(rule), 0);
+	assert_int_equal(rule_at(t, 0x28), MEW_RULE_UNSUPPORTED);
+	assert_rule(rule_at(t, 0x40), MEW_RULE_SP, 8, 0); /* what one function says ends with it */
+}
+
 static void what_cannot_be_told_is_not_guessed(void **unused)
 {
 	const struct mew_unwind_table *t;
@@ -434,6 +459,7 @@ int main(void)
 		WITH_ARENA(realigned_frames_are_found_through_a_register_and_a_saved_word),
 		WITH_ARENA(expressions_of_assembly_and_linkers_are_known),
 		WITH_ARENA(the_outermost_and_the_signal_frame_say_so),
+		WITH_ARENA(a_jump_to_another_frame_names_its_registers),
 		WITH_ARENA(what_cannot_be_told_is_not_guessed),
 		WITH_ARENA(functions_may_come_in_any_order_and_overlap),
 		WITH_ARENA(the_search_table_lists_the_functions),
