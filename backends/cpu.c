@@ -19,6 +19,7 @@
 #include "os.h"
 #include "sink.h"
 #include "stackset.h"
+#include "unwinder.h"
 
 #define STACKS_MAX ((size_t)1 << 16)
 #define FRAMES_MAX ((size_t)1 << 21) /* of all different stacks together */
@@ -63,8 +64,10 @@ static bool read_clock(clockid_t clock, uint64_t *ns)
 
 static int probe(struct mew_error *err)
 {
-	int timer, status = mew_cpu_signal_take(err);
+	int timer, status = mew_unwinder_choose(err);
 
+	if (status == MEW_OK)
+		status = mew_cpu_signal_take(err);
 	if (status != MEW_OK)
 		return status;
 	timer = mew_cpu_timer_create(mew_os_tid(), mew_cpu_signal_number(), NULL);
@@ -106,7 +109,9 @@ static int start_capture(struct mew_capture **out, const struct mew_capture_conf
 		return mew_error_set(err, MEW_E_INVALID, "a case needs at least 1 thread to sample, got 0");
 	if (config->interval_ns == 0)
 		return mew_error_set(err, MEW_E_INVALID, "the sampling interval is 0: 100 us is a good one");
-	status = mew_cpu_signal_take(err);
+	status = mew_unwinder_choose(err);
+	if (status == MEW_OK)
+		status = mew_cpu_signal_take(err);
 	if (status != MEW_OK)
 		return status;
 	c = calloc(1, sizeof *c);
@@ -390,6 +395,8 @@ static int drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error 
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the samples of the CPU pass");
 	put_figures(c, sink, &totals);
 	note_gap(c, sink, &totals, note_backoffs(c, sink));
+	if (mew_unwinder_note() != NULL)
+		mew_sink_note(sink, mew_unwinder_note());
 	return MEW_OK;
 }
 

@@ -28,6 +28,7 @@
 #define NS_PER_S ((uint64_t)1000000000)
 #define LEAST_DELAY_NS ((uint64_t)1000)        /* points nearer than the way out of the handler see nothing new */
 #define STACK_RESERVE_BYTES ((uintptr_t)16384) /* below this no walk: the signal frame itself may take 11 KiB */
+#define WALK_BYTES ((uintptr_t)4096)           /* on other stacks, which may be small: what a walk itself needs */
 #define SLEEP_AFTER_TICKS 50u
 #define COST_SHARE 5u                          /* a tick may cost 1/5 of the period */
 
@@ -128,12 +129,24 @@ static void double_period(struct mew_cpu_thread *t)
 
 /* --- one tick ---------------------------------------------------------------------------------------------------- */
 
+/* Can a walk from here go on? A handler runs on the stack that it interrupted, and its signal frame is there already. */
+static bool may_walk(const struct mew_cpu_thread *t, const struct mew_unwind_regs *regs)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), lo, hi;
+
+	if (!mew_unwind_bounds(&t->unwind, regs, &lo, &hi))
+		return false;
+	if (lo == t->unwind.stack_lo)
+		return regs->sp >= lo + STACK_RESERVE_BYTES;
+	return here >= lo + WALK_BYTES && here < hi;
+}
+
 static size_t walk(struct mew_cpu_thread *t, const void *ucontext, enum mew_unwind_stop *stop)
 {
 	struct mew_unwind_regs regs;
 
 	mew_unwind_from_ucontext(&regs, ucontext);
-	if (regs.sp < t->unwind.stack_lo + STACK_RESERVE_BYTES || regs.sp >= t->unwind.stack_hi) {
+	if (!may_walk(t, &regs)) {
 		t->pcs[0] = regs.ip; /* the function is known, how it was called is not */
 		*stop = MEW_STOP_BAD_STACK;
 		return 1;

@@ -17,6 +17,7 @@
 #include "shadow.h"
 #include "sink.h"
 #include "span_registry.h"
+#include "unwinder.h"
 
 #define LIBC_GRANULE_BITS 4u  /* MALLOC_ALIGNMENT of glibc on 64-bit machines */
 #define OTHER_GRANULE_BITS 3u /* jemalloc, tcmalloc and mimalloc have a class of 8 bytes */
@@ -101,8 +102,10 @@ static bool has_headers(const struct mew_hooks_api *api)
 
 static int prepare(struct mew_capture *c, const struct mew_capture_config *config, struct mew_error *err)
 {
-	int status = mew_memory_find_hooks(&c->api, err);
+	int status = c->stacks ? mew_unwinder_choose(err) : MEW_OK;
 
+	if (status == MEW_OK)
+		status = mew_memory_find_hooks(&c->api, err);
 	if (status != MEW_OK)
 		return status;
 	if (mew_shadow_init(c->api->next_is_libc() ? LIBC_GRANULE_BITS : OTHER_GRANULE_BITS) != 0)
@@ -327,6 +330,8 @@ static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew
 	if (c->stacks) {
 		mew_heap_capture_drain(sink, c->api);
 		note_stackless(sink);
+		if (mew_unwinder_note() != NULL)
+			mew_sink_note(sink, mew_unwinder_note());
 	}
 	if (sink->failed)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to keep what the memory capture saw");

@@ -129,13 +129,17 @@ static MEW_NOINLINE uint32_t walk(struct mew_heap_thread *self, const struct mew
 {
 	uintptr_t pcs[FRAMES_MAX], slots[FRAMES_MAX], alone = (uintptr_t)caller - 1;
 	struct unwinder *u = (struct unwinder *)self->unwind;
+	unsigned char was = self->busy;
 	struct mew_unwind_trail trail;
 	enum mew_unwind_stop stop;
 	uint32_t id, layout;
 	size_t n;
 
 	trail.slots = slots;
+	if (mew_unwind_may_allocate())
+		self->busy = MEW_HEAP_ALLOCATOR; /* that would be none of the program's calls */
 	n = mew_unwind_walk_trail(&u->state, regs, capture.entry_lo, capture.entry_hi, pcs, FRAMES_MAX, &stop, &trail);
+	self->busy = was;
 	for (size_t i = 1; i < n && i < OWN_FRAMES_MAX; i++) {
 		if (pcs[i] != (uintptr_t)caller)
 			continue;

@@ -558,6 +558,18 @@ MEW_API struct mew_cpu_profiles *mew_cpu_profile_with(const struct mew_entry *en
  */
 MEW_API int mew_main(int argc, char **argv);
 
+/*
+ * A stack that is no thread's own, of a fiber or coroutine: while a thread runs on it, the stacks of the memory and the
+ * CPU pass then go on to the fiber's first function. Unknown ones are cut after the leaf, and counted as truncated.
+ * A fiber's frames need room for the signal frame too: 16 KiB is enough on most machines.
+ *
+ * lo, hi   its lowest address, and one past its highest; 64 stacks at once, none over another
+ * Returns  MEW_OK; MEW_E_INVALID, MEW_E_NOMEM (all places are taken)
+ * Context  any thread, also inside the loop; unregister before the memory is given back, and not while it runs on it
+ */
+MEW_API int mew_stack_register(const void *lo, const void *hi);
+MEW_API int mew_stack_unregister(const void *lo);
+
 /* --- spans and budgets: allocations of any code, in any test framework --------------------------------------------- */
 
 #include "mew/span.h"

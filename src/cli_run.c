@@ -11,6 +11,7 @@
 #include "output.h"
 #include "select.h"
 #include "session.h"
+#include "unwinder.h"
 #include "worker.h"
 #include "writer.h"
 
@@ -274,10 +275,24 @@ static int finish(struct run *r)
 	return code != MEW_EXIT_FINE ? code : files;
 }
 
+/* The workers would each say so in each row. */
+static int check_unwinder(const struct mew_cli *c)
+{
+	struct mew_error err;
+
+	if ((!c->passes[MEW_PASS_MEMORY] && !c->passes[MEW_PASS_CPU]) ||
+	    mew_unwinder_check(getenv("MEW_UNWINDER"), &err) == MEW_OK)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("%s", err.text);
+	return MEW_EXIT_USAGE;
+}
+
 static int run_all(struct run *r)
 {
-	int code = open_programs(r);
+	int code = check_unwinder(r->cli);
 
+	if (code == MEW_EXIT_FINE)
+		code = open_programs(r);
 	if (code == MEW_EXIT_FINE)
 		code = choose_cases(r);
 	if (code != MEW_EXIT_FINE)

@@ -333,3 +333,10 @@ const struct mew_module_map *mew_modules_find(const struct mew_modules *m, uintp
 	}
 	return m != NULL && lo < m->n && pc >= m->map[lo].lo ? &m->map[lo] : NULL;
 }
+
+bool mew_modules_is_code(const struct mew_modules *m, uintptr_t return_address)
+{
+	const struct mew_module_map *map = mew_modules_find(m, return_address - 1);
+
+	return map != NULL && !map->gone;
+}

@@ -41,4 +41,10 @@ const struct mew_modules *mew_modules_current(void);
 /* The module that holds pc; NULL for none. Context: any thread, signal, malloc. */
 const struct mew_module_map *mew_modules_find(const struct mew_modules *m, uintptr_t pc);
 
+/*
+ * Does code of a file that is still there lie before this return address? No leftover value points there by chance.
+ * Context: any thread, signal, malloc.
+ */
+bool mew_modules_is_code(const struct mew_modules *m, uintptr_t return_address);
+
 #endif

@@ -1,5 +1,5 @@
 /*
- * unwind.h - walk the calling thread's stack by the compiled tables of the module snapshot.
+ * unwind.h - walk the calling thread's stack: by the compiled tables of the module snapshot, or as unwinder.h was told.
  * Layer L1. Any thread, signal, malloc: no locks, no heap, no system calls, bounded loops, every load checked against
  * the stack.
  */
@@ -22,6 +22,8 @@ struct mew_unwind_regs { /* x86-64: what the rules use from frame to frame */
 	const void *context; /* borrowed: the ucontext with the leaf's other registers; NULL inside an ordinary call */
 };
 
+struct mew_unwind_trail;
+
 struct mew_unwind_cache_entry {
 	uintptr_t pc;
 	uint64_t rule;
@@ -37,6 +39,14 @@ struct mew_unwind_thread {
 
 /* Learn the calling thread's stack bounds. Returns 0 or -1. Context: the thread itself, outside windows; allocates. */
 int mew_unwind_thread_init(struct mew_unwind_thread *t);
+
+/*
+ * The bounds of the stack that a walk begins on: the thread's own, the alternate signal stack that the ucontext names,
+ * or one of unwind_stacks.h.
+ *
+ * Returns  false when it is none of them
+ */
+bool mew_unwind_bounds(const struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t *lo, uintptr_t *hi);
 
 /*
  * Walk from registers.
@@ -72,6 +82,23 @@ struct mew_unwind_trail {
 size_t mew_unwind_walk_trail(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
 			     uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
 			     struct mew_unwind_trail *trail);
+
+/*
+ * The ways to walk: each as mew_unwind_walk_trail(), with NULL for no trail. The last two leave no trail that could be
+ * relied on.
+ */
+typedef size_t mew_unwind_fn(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+			     uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
+			     struct mew_unwind_trail *trail);
+mew_unwind_fn mew_unwind_by_table;          /* unwind_<machine>.c */
+mew_unwind_fn mew_unwind_by_frame_pointers; /* unwind_fp.c */
+mew_unwind_fn mew_unwind_by_libunwind;      /* unwind_libunwind.c: locks and system calls of its own */
+
+/* All walks from now on go this way; at start by table. Context: outside windows. */
+void mew_unwind_use(mew_unwind_fn *way);
+
+/* May a walk allocate, as only foreign code does? Context: any thread, signal, malloc. */
+bool mew_unwind_may_allocate(void);
 
 /*
  * The caller's own registers, as seen in the function that calls this inline. Stored straight to memory: an output

@@ -10,25 +10,20 @@
 
 #include "hotpath.h"
 
-size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
-		       uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop)
+size_t mew_unwind_by_table(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+			   uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
+			   struct mew_unwind_trail *trail)
 {
 	(void)t;
 	(void)entry_lo;
 	(void)entry_hi;
+	if (trail != NULL)
+		trail->whole = false;
 	*stop = max == 0 ? MEW_STOP_FULL : MEW_STOP_UNSUPPORTED;
 	if (max == 0)
 		return 0;
 	pcs[0] = regs->ip;
 	return 1;
-}
-
-size_t mew_unwind_walk_trail(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
-			     uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
-			     struct mew_unwind_trail *trail)
-{
-	trail->whole = false;
-	return mew_unwind_walk(t, regs, entry_lo, entry_hi, pcs, max, stop);
 }
 
 void mew_unwind_from_ucontext(struct mew_unwind_regs *r, const void *ucontext)

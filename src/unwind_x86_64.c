@@ -100,12 +100,18 @@ READS_STACKS static inline bool load(const struct frame *f, uintptr_t at, uintpt
 	return true;
 }
 
-/* Aim at another stack pointer: loads may go from its red zone to the end of the stack. False when it is elsewhere. */
-static bool set_bounds(struct frame *f, const struct mew_unwind_thread *t)
+/*
+ * Begin on the stack of these registers: loads may go from the red zone to the end of the stack. False when it is no
+ * stack that is known.
+ */
+static bool set_bounds(struct frame *f, const struct mew_unwind_thread *t, const struct mew_unwind_regs *regs)
 {
-	f->lo = f->sp - t->stack_lo > RED_ZONE ? f->sp - RED_ZONE : t->stack_lo;
-	f->hi = t->stack_hi;
-	return f->sp >= t->stack_lo && f->sp < t->stack_hi && t->stack_hi - t->stack_lo >= sizeof(uintptr_t);
+	uintptr_t lo;
+
+	if (!mew_unwind_bounds(t, regs, &lo, &f->hi))
+		return false;
+	f->lo = f->sp - lo > RED_ZONE ? f->sp - RED_ZONE : lo;
+	return true;
 }
 
 READS_STACKS static uintptr_t leaf_register(const ucontext_t *context, unsigned number)
@@ -202,6 +208,28 @@ static inline int step_by_rule(struct frame *f, uint64_t rule)
 	return STEPPED;
 }
 
+/*
+ * longjmp has loaded the registers of the frame it goes to; from its last instruction but one on, rsp is that frame's
+ * already. The rest of the jmp_buf need not lie on the stack.
+ */
+static int step_with_jump(struct frame *f, uint64_t rule)
+{
+	uintptr_t cfa, sp;
+
+	if (!f->leaf || f->context == NULL)
+		return MEW_STOP_UNSUPPORTED;
+	cfa = leaf_register(f->context, mew_rule_jump_register(rule, 0));
+	sp = leaf_register(f->context, mew_rule_jump_register(rule, 1));
+	if (sp < f->sp || sp > f->hi)
+		return MEW_STOP_BAD_STACK;
+	restore(f, mew_rule_bx(rule), (uintptr_t)mew_rule_bx_offset(rule), cfa, &f->bx, &f->bx_lost);
+	f->ip = leaf_register(f->context, mew_rule_jump_register(rule, 2));
+	f->bp = leaf_register(f->context, mew_rule_jump_register(rule, 3));
+	f->sp = sp;
+	f->leaf = false;
+	return STEPPED;
+}
+
 /* The kernel put a ucontext at rsp, and the registers of the interrupted code into it. */
 READS_STACKS static int step_out_of_signal(struct frame *f, const struct mew_unwind_thread *t)
 {
@@ -211,15 +239,7 @@ READS_STACKS static int step_out_of_signal(struct frame *f, const struct mew_unw
 		return MEW_STOP_BAD_STACK;
 	mew_unwind_from_ucontext(&r, (const void *)f->sp);
 	*f = (struct frame){ .ip = r.ip, .sp = r.sp, .bp = r.bp, .bx = r.bx, .context = r.context, .leaf = true };
-	return set_bounds(f, t) ? STEPPED : MEW_STOP_BAD_STACK;
-}
-
-/* A return address found without a rule counts when it points into a known file: no leftover value does by chance. */
-static bool is_code(const struct mew_modules *modules, uintptr_t ip)
-{
-	const struct mew_module_map *map = mew_modules_find(modules, ip - 1);
-
-	return map != NULL && !map->gone;
+	return set_bounds(f, t, &r) ? STEPPED : MEW_STOP_BAD_STACK;
 }
 
 /* A byte of the code that was interrupted; 0 in another page, which may not be there. */
@@ -260,9 +280,9 @@ static uintptr_t stub_words(uintptr_t ip)
 
 static bool step_out_of_stub(struct frame *f, const struct mew_modules *modules)
 {
-	uintptr_t words = is_code(modules, f->ip + 1) ? stub_words(f->ip) : 0, ip;
+	uintptr_t words = mew_modules_is_code(modules, f->ip + 1) ? stub_words(f->ip) : 0, ip;
 
-	if (words == 0 || !load(f, f->sp + (words - 1) * 8, &ip) || !is_code(modules, ip))
+	if (words == 0 || !load(f, f->sp + (words - 1) * 8, &ip) || !mew_modules_is_code(modules, ip))
 		return false;
 	f->sp += words * 8;
 	f->ip = ip;
@@ -274,7 +294,8 @@ static int step_by_frame_pointer(struct frame *f, const struct mew_modules *modu
 {
 	uintptr_t ip, bp;
 
-	if (f->bp_lost || f->bp < f->sp || !load(f, f->bp, &bp) || !load(f, f->bp + 8, &ip) || !is_code(modules, ip))
+	if (f->bp_lost || f->bp < f->sp || !load(f, f->bp, &bp) || !load(f, f->bp + 8, &ip) ||
+	    !mew_modules_is_code(modules, ip))
 		return MEW_STOP_NO_RULE;
 	f->sp = f->bp + 16;
 	f->ip = ip;
@@ -286,15 +307,19 @@ static int step_by_frame_pointer(struct frame *f, const struct mew_modules *modu
 
 static inline int step(struct frame *f, struct mew_unwind_thread *t, const struct mew_modules *modules, uint64_t rule)
 {
-	if (MEW_LIKELY(mew_rule_kind(rule) > MEW_RULE_SIGNAL))
+	if (MEW_LIKELY(mew_rule_kind(rule) > MEW_RULE_SIGNAL && mew_rule_kind(rule) != MEW_RULE_JUMP))
 		return step_by_rule(f, rule);
 	switch (mew_rule_kind(rule)) {
 	case MEW_RULE_NONE:
 		if (f->leaf && step_out_of_stub(f, modules))
 			return STEPPED;
-		return step_by_frame_pointer(f, modules);
+		if (step_by_frame_pointer(f, modules) == STEPPED)
+			return STEPPED;
+		/* a fiber returns to the first instruction of a function, as no call does: see makecontext */
+		return !f->leaf && find_rule(modules, f->ip) != MEW_RULE_NONE ? MEW_STOP_END : MEW_STOP_NO_RULE;
 	case MEW_RULE_END: return MEW_STOP_END;
 	case MEW_RULE_SIGNAL: return step_out_of_signal(f, t);
+	case MEW_RULE_JUMP: return step_with_jump(f, rule);
 	default: return MEW_STOP_UNSUPPORTED;
 	}
 }
@@ -370,7 +395,7 @@ walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t 
 		return 0;
 	pcs[n++] = f.ip;
 	*stop = modules == NULL ? MEW_STOP_NO_RULE : MEW_STOP_BAD_STACK;
-	if (modules == NULL || !set_bounds(&f, t))
+	if (modules == NULL || !set_bounds(&f, t, regs))
 		return n;
 	forget_old(t, modules->generation);
 	for (;; pcs[n++] = f.ip) { /* ends: each turn stops or fills one of max places */
@@ -393,25 +418,22 @@ walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t 
 			trail->slots[n] = f.sp - 8; /* however the step was made, the return address lay there */
 	}
 	if (trail != NULL) {
-		trail->whole = trail->whole && why == MEW_STOP_END;
+		/* memory of another stack may be gone when its words are looked at again */
+		trail->whole = trail->whole && why == MEW_STOP_END && f.hi == t->stack_hi;
 		trail->generation = modules->generation;
 	}
 	*stop = (enum mew_unwind_stop)why;
 	return n;
 }
 
-size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
-		       uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop)
-{
-	return walk(t, regs, entry_lo, entry_hi, pcs, max, stop, NULL);
-}
-
-size_t mew_unwind_walk_trail(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
-			     uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
-			     struct mew_unwind_trail *trail)
+size_t mew_unwind_by_table(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+			   uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
+			   struct mew_unwind_trail *trail)
 {
 	size_t n;
 
+	if (trail == NULL)
+		return walk(t, regs, entry_lo, entry_hi, pcs, max, stop, NULL);
 	trail->end = (struct mew_trail_word){ 0, 0 };
 	trail->nframes = 0;
 	trail->whole = true;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "ehframe.h"
 #include "fx_work.h"
 #include "modules.h"
 #include "unwind.h"
@@ -122,6 +123,30 @@ static bool agrees_with_calls(const uintptr_t *pcs, size_t n)
 	return memcmp(pcs + 1 + depth, base[level].pcs, base[level].n * sizeof pcs[0]) == 0;
 }
 
+/*
+ * A jump to another frame is under way: frame 1 is where it goes, and what is above are the calls that it does not leave.
+ * libunwind does not know how such a frame ends.
+ */
+static bool agrees_with_jump(const uintptr_t *pcs, size_t n, const uintptr_t *other, size_t nother)
+{
+	const struct mew_module_map *map = mew_modules_find(mew_modules_current(), pcs[0]);
+	size_t depth = ncalls - base[level].first_call, kept;
+
+	if (map == NULL || map->table == NULL ||
+	    mew_rule_kind(mew_unwind_table_rule(map->table, pcs[0])) != MEW_RULE_JUMP)
+		return false;
+	if (n < 2 + base[level].n || nother < 2 || other[1] != pcs[1])
+		return false;
+	kept = n - 2 - base[level].n;
+	if (kept > depth)
+		return false;
+	for (size_t i = 0; i < kept; i++) {
+		if (pcs[2 + i] != calls[base[level].first_call + kept - 1 - i].address)
+			return false;
+	}
+	return memcmp(pcs + 2 + kept, base[level].pcs, base[level].n * sizeof pcs[0]) == 0;
+}
+
 static size_t walk_libunwind(ucontext_t *context, uintptr_t *pcs)
 {
 	unw_cursor_t cursor;
@@ -146,7 +171,7 @@ static void judge(ucontext_t *context, const uintptr_t *pcs, size_t n, enum mew_
 {
 	static uintptr_t other[FRAMES];
 	size_t nother = walk_libunwind(context, other), common = 0, shorter = n < nother ? n : nother;
-	bool executed = agrees_with_calls(pcs, n);
+	bool executed = agrees_with_calls(pcs, n) || agrees_with_jump(pcs, n, other, nother);
 
 	while (common < shorter && pcs[common] == other[common])
 		common++;
@@ -215,7 +240,7 @@ static void report(const char *name)
 	       "%lu where the executed calls prove libunwind wrong, %lu not the executed calls\n",
 	       name, instructions, (double)equal / all, (double)truncated / all, different, libunwind_wrong,
 	       wrong_calls);
-	for (size_t i = 0; !passed() && i < nsites; i++) {
+	for (size_t i = 0; i < nsites; i++) {
 		const struct mew_module_map *map = mew_modules_find(mew_modules_current(), sites[i].pc);
 
 		printf("#   %s at %s+0x%zx: %zu frames (stop %d), other %zu, %u times\n", sites[i].what,

@@ -13,11 +13,13 @@
 #include <alloca.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 
 #include "modules.h"
 #include "stackset.h"
 #include "unwind.h"
 #include "unwind_memo.h"
+#include "unwind_stacks.h"
 
 #define FRAMES 256u
 #define STACKS 4096u
@@ -223,6 +225,32 @@ static void test_other_modules_forget_all(void **state)
 	assert_in_range(walked, 1, 2); /* a snapshot that found nothing new may be the old one */
 }
 
+static ucontext_t outside, on_fiber;
+
+static void look_on_fiber(void)
+{
+	for (int i = 0; i < 3; i++)
+		plain_left(4, 5);
+}
+
+/* The memory of a fiber may be gone, and another in the same place shorter, when a layout would be read by. */
+static void test_other_stacks_are_walked_each_time(void **state)
+{
+	static char memory[65536] __attribute__((aligned(16)));
+
+	(void)state;
+	assert_int_equal(mew_stacks_add((uintptr_t)memory, (uintptr_t)memory + sizeof memory), 0);
+	assert_int_equal(getcontext(&on_fiber), 0);
+	on_fiber.uc_stack.ss_sp = memory;
+	on_fiber.uc_stack.ss_size = sizeof memory;
+	on_fiber.uc_link = &outside;
+	makecontext(&on_fiber, look_on_fiber, 0);
+	assert_int_equal(swapcontext(&outside, &on_fiber), 0);
+	assert_int_equal(mew_stacks_remove((uintptr_t)memory), 0);
+	assert_int_equal(recognised, 0);
+	assert_int_equal(walked, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +258,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_ways_of_one_layout, begin, end),
 		cmocka_unit_test_setup_teardown(test_ways_of_all_kinds, begin, end),
 		cmocka_unit_test_setup_teardown(test_other_modules_forget_all, begin, end),
+		cmocka_unit_test_setup_teardown(test_other_stacks_are_walked_each_time, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("unwind_memo", tests, NULL, NULL);
