@@ -1,6 +1,6 @@
 #!/bin/sh
 # oracle.sh - builds the workload of oracle.c in many ways and compares mew's stacks with libunwind's at every
-# instruction. TAP: one line a build. A build fails when a stack differs, or when more than 0.1 % are cut short.
+# instruction. TAP: one line a build. A build fails when a stack differs, or when more than 0.01 % are cut short.
 
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 work=$(mktemp -d) || exit 1
