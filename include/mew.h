@@ -298,7 +298,7 @@ enum mew_cpu_figure {
 #define MEW_ROW_HEAD_                                                                                                  \
 	const char *key;      /* "name" or "name/case:<i>" */                                                          \
 	const char *label;    /* the family's label, the one set by mew_set_label, or NULL */                          \
-	const char *profiler; /* what measured: "loop", "hooks", "wall" */                                             \
+	const char *profiler; /* what measured: "loop", "hooks", "wall", "cpu" */                                       \
 	int status;           /* enum mew_status; other than MEW_OK: no figures */                                     \
 	const char *reason;   /* one sentence; NULL when status is MEW_OK and there is nothing to say */               \
 	uint64_t present;                                                                                              \
@@ -393,7 +393,7 @@ struct mew_cpu_case { /* where the time of the loop goes */
 	uint64_t iterations;
 	uint64_t lost, truncated, unresolved;
 	const char *clock;         /* "wall" or "cpu": what the samples are spread over */
-	const char *engine;        /* what made them: "timer", "perf", ... see mew(3) */
+	const char *engine;        /* what made them: "timer", "perf" or "cpu-timer"; see mew(3) */
 	const char *engine_reason; /* why no better engine did */
 	double off_cpu_time;       /* wall_time minus cpu_time, all threads; seconds */
 	double blocked_weight;     /* seconds of the samples whose thread was not on a processor */
@@ -527,6 +527,10 @@ struct mew_memory_options {
 	int zero_;
 	uint64_t reserved_[8];
 };
+enum mew_clock { /* what the samples of a CPU pass are spread over */
+	MEW_CLOCK_WALL, /* time that passes, sleeping and waiting included */
+	MEW_CLOCK_CPU   /* time that the thread spends on a processor */
+};
 struct mew_cpu_options {
 	size_t size;
 	double interval;           /* seconds between samples; default 0.0001 */
@@ -537,7 +541,8 @@ struct mew_cpu_options {
 	const struct mew_hook *hooks;
 	size_t nhooks;
 	int zero_;
-	uint64_t reserved_[8];
+	uint64_t clock;            /* enum mew_clock; default MEW_CLOCK_WALL */
+	uint64_t reserved_[7];
 };
 
 /*

@@ -24,8 +24,9 @@
  *                    page_faults, real_ns: [...], cpu_ns: [...] } ]
  *                  every block of every phase, warm-up included; cpu_ns may be missing
  *     heap_stacks  [ [stack, peak_bytes, cumulative_bytes, allocations, net_bytes] ]
- *     samples      { stack: [...], thread: [...], time_ns: [...], weight_ns: [...] }
- *                  columns of equal length, in time order per thread; missing when there are none
+ *     samples      { stack: [...], thread: [...], time_ns: [...], weight_ns: [...], blocked: [...] }
+ *                  columns of equal length, in time order per thread; missing when there are none; blocked is 1 for a
+ *                  sample whose thread was on no processor, and is missing when that is true of none
  *   modules        [ { path, build_id, size, gone } ]
  *   functions      [ { name, file, line, module } ]
  *   locations      [ { module, offset: "0x12ab", lines: [[function, line], ...], why } ]
@@ -268,15 +269,24 @@ static void put_heap_stacks(struct mew_json *j, const struct mew_case *c)
 	mew_json_array_end(j);
 }
 
+static bool any_blocked(const struct mew_case *c)
+{
+	for (size_t i = 0; i < c->nsamples; i++)
+		if (c->samples[i].blocked)
+			return true;
+	return false;
+}
+
 static void put_samples(struct mew_json *j, const struct mew_case *c)
 {
-	static const char *const columns[] = { "stack", "thread", "time_ns", "weight_ns" };
+	static const char *const columns[] = { "stack", "thread", "time_ns", "weight_ns", "blocked" };
+	size_t ncolumns = any_blocked(c) ? MEW_COUNTOF(columns) : MEW_COUNTOF(columns) - 1;
 
 	if (c->nsamples == 0)
 		return;
 	mew_json_key(j, "samples");
 	mew_json_object(j);
-	for (size_t k = 0; k < MEW_COUNTOF(columns); k++) {
+	for (size_t k = 0; k < ncolumns; k++) {
 		mew_json_key(j, columns[k]);
 		mew_json_array(j);
 		for (size_t i = 0; i < c->nsamples; i++) {
@@ -285,7 +295,7 @@ static void put_samples(struct mew_json *j, const struct mew_case *c)
 			if (k == 0)
 				put_index(j, s->stack);
 			else
-				put_u64(j, k == 1 ? s->thread : k == 2 ? s->time_ns : s->weight_ns);
+				put_u64(j, k == 1 ? s->thread : k == 2 ? s->time_ns : k == 3 ? s->weight_ns : s->blocked);
 		}
 		mew_json_array_end(j);
 	}

@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum flag_id {
-	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU,
+	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
 	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_COLOR, F_PROGRESS, F_VERSION, F_HELP, F_REPORT
 };
 
@@ -40,6 +40,7 @@ static const struct flag flags[] = {
 	{ F_LATENCY, "latency", no_argument, "--latency", "time single calls: percentiles are of calls" },
 	{ F_MEMORY, "memory", optional_argument, "--memory[=ITERS]", "memory pass: exact allocations of ITERS iterations (100)" },
 	{ F_CPU, "cpu", optional_argument, "--cpu[=INTERVAL]", "CPU pass: a sample every INTERVAL seconds (0.0001)" },
+	{ F_CLOCK, "clock", required_argument, "--clock wall|cpu", "spread the CPU pass's samples over wall or CPU time (wall)" },
 	{ F_INNER, "inner-iterations", required_argument, "--inner-iterations N", "exactly N iterations in the CPU pass" },
 	{ F_ALL, "all", no_argument, "--all", "timing, memory and CPU passes" },
 	{ F_HOOK, "hook", required_argument, "--hook NAME", "run the program's hook of that name" },
@@ -155,6 +156,14 @@ static int cpu(struct mew_cli *c, const char *text)
 	return MEW_EXIT_FINE;
 }
 
+static int clock_of(struct mew_cli *c, const char *text)
+{
+	if (strcmp(text, "wall") != 0 && strcmp(text, "cpu") != 0)
+		return bad("--clock", text, "wall or cpu");
+	c->plan.clock = text[0] == 'w' ? MEW_CLOCK_WALL : MEW_CLOCK_CPU;
+	return MEW_EXIT_FINE;
+}
+
 static int append(const char **list, size_t *n, const char *shown, const char *text)
 {
 	if (*n == MEW_CLI_LIST_MAX)
@@ -216,6 +225,8 @@ static int apply_passes(struct mew_cli *c, int id, const char *value)
 		return value != NULL ? count("--memory", value, &c->plan.memory_iterations) : MEW_EXIT_FINE;
 	case F_CPU:
 		return cpu(c, value);
+	case F_CLOCK:
+		return clock_of(c, value);
 	case F_INNER:
 		return count("--inner-iterations", value, &c->plan.inner_iterations);
 	case F_ALL:

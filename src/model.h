@@ -92,6 +92,7 @@ struct mew_cpu_sample {
 	uint32_t thread;
 	uint64_t time_ns; /* since the window opened */
 	uint64_t weight_ns;
+	bool blocked; /* its thread was not on a processor: it slept or waited for one */
 };
 #define MEW_NO_STACK UINT32_MAX
 

@@ -144,6 +144,7 @@ static struct mew_request request(const struct run *r, const struct mew_plan_cas
 		.interval_ns = to_ns(r->o->interval),
 		.stacks = r->o->stacks,
 		.pause_cpu = r->o->pause_cpu,
+		.clock = r->o->clock,
 	};
 }
 

@@ -39,6 +39,7 @@ struct mew_plan_options { /* all set; mew_plan_defaults() */
 	double interval;
 	uint64_t inner_iterations;
 	bool pause_cpu;
+	enum mew_clock clock;
 	/* Called before each block, outside windows; may be NULL. Returns false to stop the run. */
 	bool (*progress)(void *data, const struct mew_plan_case *c, enum mew_pass pass, size_t done, size_t total);
 	void *progress_data;

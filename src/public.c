@@ -293,7 +293,12 @@ struct mew_cpu_profiles *mew_cpu_profile_with(const struct mew_entry *entries, c
 		(void)mew_error_set(err, MEW_E_INVALID, "option interval must lie between 0.00002 and 1 second");
 		return NULL;
 	}
+	if (o.clock > MEW_CLOCK_CPU) {
+		(void)mew_error_set(err, MEW_E_INVALID, "option clock must be MEW_CLOCK_WALL or MEW_CLOCK_CPU");
+		return NULL;
+	}
 	mew_plan_defaults(&job.options);
+	job.options.clock = (enum mew_clock)o.clock;
 	if (o.interval > 0)
 		job.options.interval = o.interval;
 	job.options.inner_iterations = o.inner_iterations;

@@ -300,6 +300,7 @@ static int open_backend(const struct mew_request *rq, unsigned threads, const st
 		.interval_ns = rq->interval_ns,
 		.stacks = rq->stacks,
 		.pause_cpu = rq->pause_cpu,
+		.clock = rq->clock,
 	};
 	int status = MEW_OK;
 

@@ -26,6 +26,7 @@ struct mew_request { /* run one block */
 	uint64_t interval_ns;    /* CPU */
 	bool stacks;             /* memory */
 	bool pause_cpu;          /* CPU */
+	enum mew_clock clock;    /* CPU */
 };
 
 struct mew_open_case; /* a case that had its set-up and not yet its teardown */

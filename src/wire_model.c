@@ -20,7 +20,8 @@ void mew_wire_put_request(struct mew_wire *w, const struct mew_request *rq)
 	mew_wire_put_number(w, rq->process);
 	mew_wire_put_number(w, rq->repetition);
 	mew_wire_put_number(w, (uint64_t)rq->captured | (uint64_t)rq->stacks << 1 | (uint64_t)rq->pause_cpu << 2 |
-				       (uint64_t)p->free_running << 3 | (uint64_t)rq->resident << 4);
+				       (uint64_t)p->free_running << 3 | (uint64_t)rq->resident << 4 |
+				       (uint64_t)(rq->clock == MEW_CLOCK_CPU) << 5);
 	mew_wire_put_number(w, rq->interval_ns);
 	mew_wire_put_number(w, p->loops);
 	mew_wire_put_number(w, p->target_ns);
@@ -50,6 +51,7 @@ void mew_wire_request(struct mew_wire *w, struct mew_request *rq)
 	rq->pause_cpu = flags >> 2 & 1;
 	p->free_running = flags >> 3 & 1;
 	rq->resident = flags >> 4 & 1;
+	rq->clock = (flags >> 5 & 1) != 0 ? MEW_CLOCK_CPU : MEW_CLOCK_WALL;
 	rq->interval_ns = mew_wire_number(w);
 	p->loops = mew_wire_number(w);
 	p->target_ns = mew_wire_number(w);
@@ -247,6 +249,7 @@ static void put_stacks_of_case(struct mew_wire *w, const struct mew_case *c)
 		mew_wire_put_number(w, s->thread);
 		mew_wire_put_number(w, s->time_ns);
 		mew_wire_put_number(w, s->weight_ns);
+		mew_wire_put_number(w, s->blocked);
 	}
 }
 
@@ -271,6 +274,7 @@ static bool get_stacks_of_case(struct mew_wire *w, const struct mew_model *m, st
 		s.thread = (uint32_t)mew_wire_number(w);
 		s.time_ns = mew_wire_number(w);
 		s.weight_ns = mew_wire_number(w);
+		s.blocked = mew_wire_number(w) != 0;
 		if ((s.stack >= m->nstacks && s.stack != MEW_NO_STACK) || mew_model_add_sample(c, &s) != 0)
 			w->failed = true;
 	}

@@ -153,8 +153,9 @@ static void add_stacks(struct mew_model *m, struct mew_case *c)
 	static const uint32_t frames[][3] = { { 1, 0 }, { 2, 1, 0 }, { 3, 0 }, { 4, 0 }, { 5, 0 } };
 	static const size_t depths[] = { 2, 3, 2, 2, 2 };
 	static const struct mew_cpu_sample samples[] = {
-		{ 0, 0, 100000, 100000 }, { 1, 0, 200000, 100000 },            { 4, 0, 300000, 150000 },
-		{ 2, 1, 310000, 7 },      { MEW_NO_STACK, 1, 400000, 100000 }, { 3, 1, 500000, 100000 },
+		{ 0, 0, 100000, 100000, false }, { 1, 0, 200000, 100000, false },
+		{ 4, 0, 300000, 150000, false }, { 2, 1, 310000, 7, false },
+		{ MEW_NO_STACK, 1, 400000, 100000, false }, { 3, 1, 500000, 100000, true },
 	};
 	static const struct mew_heap_stack heap[] = { { 0, 4096, 8192, 2, 0 }, { 1, 512, 512, 1, 512 },
 						      { 2, 0, 640, 10, 0 } };

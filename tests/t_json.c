@@ -156,6 +156,8 @@ static void reads_what_was_measured(void **state)
 	assert_true(c->runs[2].real_ns[1] == 205001);
 	assert_int_equal(c->nsamples, 6);
 	assert_true(c->samples[4].stack == MEW_NO_STACK);
+	assert_false(c->samples[4].blocked);
+	assert_true(c->samples[5].blocked);
 	assert_int_equal(broken->time.status, MEW_E_LOOP);
 	assert_string_equal(broken->output, "opening \"data.bin\"\ndata.bin: no such file\n");
 	assert_true(m->locations[3].module == MEW_NO_MODULE && m->locations[3].offset == UINT64_MAX - 15);

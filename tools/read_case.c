@@ -239,7 +239,7 @@ static bool read_samples(struct mew_reader *r, struct mew_case *c, const json_t 
 {
 	json_t *samples;
 	const json_t *stacks;
-	uint64_t *threads = NULL, *times = NULL, *weights = NULL;
+	uint64_t *threads = NULL, *times = NULL, *weights = NULL, *blocked = NULL;
 	size_t n;
 
 	if (!mew_read_member_object(r, of, "samples", &samples) || samples == NULL ||
@@ -251,10 +251,13 @@ static bool read_samples(struct mew_reader *r, struct mew_case *c, const json_t 
 	threads = read_numbers(r, json_object_get(samples, "thread"), "thread", n);
 	times = read_numbers(r, json_object_get(samples, "time_ns"), "time_ns", n);
 	weights = read_numbers(r, json_object_get(samples, "weight_ns"), "weight_ns", n);
+	if (json_object_get(samples, "blocked") != NULL)
+		blocked = read_numbers(r, json_object_get(samples, "blocked"), "blocked", n);
 	for (size_t i = 0; r->status == MEW_OK && i < n; i++) {
 		struct mew_cpu_sample s = { .time_ns = times[i], .weight_ns = weights[i] };
 
 		s.thread = (uint32_t)threads[i];
+		s.blocked = blocked != NULL && blocked[i] != 0;
 		if (s.thread != threads[i])
 			(void)mew_read_damaged(r, "thread", "a whole number below 2^32");
 		else if (mew_read_index(r, json_array_get(stacks, i), "stack", &r->stacks, true, &s.stack) &&
@@ -264,6 +267,7 @@ static bool read_samples(struct mew_reader *r, struct mew_case *c, const json_t 
 	free(threads);
 	free(times);
 	free(weights);
+	free(blocked);
 	return r->status == MEW_OK;
 }
 

@@ -34,6 +34,8 @@ struct mew_capture_config {
 	uint64_t interval_ns;    /* CPU pass: time between samples */
 	int stacks;              /* memory pass: capture stacks */
 	int pause_cpu;           /* CPU pass: read the CPU clock around pauses */
+	enum mew_clock clock;    /* CPU pass: what the samples are spread over */
+	int engine;              /* CPU pass: the backend's number of the one way to sample that is tried; 0: the best */
 	uintptr_t entry_lo, entry_hi; /* code range of the runner's call of the body: stacks end below it */
 };
 

@@ -105,6 +105,7 @@ public:
 	cpu_options &output(const char *path) { value_.output = path; return *this; }
 	cpu_options &filter(const char *regex) { value_.filter = regex; return *this; }
 	cpu_options &pause_cpu(bool yes = true) { value_.pause_cpu = yes; return *this; }
+	cpu_options &clock(mew_clock what) { value_.clock = what; return *this; }
 	cpu_options &hooks(const mew_hook *list, size_t n) { value_.hooks = list; value_.nhooks = n; return *this; }
 
 	operator mew_cpu_options() const { return value_; }
