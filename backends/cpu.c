@@ -1,6 +1,7 @@
 /*
- * cpu.c - the CPU backend "wall": samples each benchmark thread at random points of the wall clock, pauses out.
- * Layer L3. Windows and figures; what runs in the signal handler is in cpu_timer.c and cpu_signal.c.
+ * cpu.c - the CPU backend "wall": samples each benchmark thread at random points of the wall or CPU clock, pauses out.
+ * Layer L3. Windows and figures; what runs in the signal handler is in cpu_timer.c, cpu_engine.c, cpu_rest.c and
+ * cpu_signal.c.
  */
 #include "config.h"
 
@@ -11,8 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cpu_cost.h"
+#include "cpu_counters.h"
+#include "cpu_ladder.h"
 #include "cpu_timer.h"
 #include "error.h"
 #include "modules.h"
@@ -34,6 +38,7 @@ struct thread { /* one benchmark thread */
 	uint64_t cpu_pause_ns;          /* the clock when the pause began */
 	uint64_t cpu_paused_ns;
 	bool has_cpu;
+	struct mew_cpu_counters counters;
 };
 
 struct mew_capture {
@@ -43,10 +48,11 @@ struct mew_capture {
 	uint64_t cost_ns;     /* of one sample; 0: not known, see cost_why */
 	const char *cost_why;
 	int taken;            /* the signal whose handler was not mew's any more when the window closed; 0: none */
+	char why_engine[MEW_CPU_REASON_BYTES]; /* why no better one; "" for the best */
 };
 
 struct totals {
-	uint64_t samples, weight_ns, lost, truncated;
+	uint64_t samples, weight_ns, blocked_ns, lost, truncated;
 	uint64_t pauses;
 };
 
@@ -62,19 +68,35 @@ static bool read_clock(clockid_t clock, uint64_t *ns)
 
 /* --- before the window ------------------------------------------------------------------------------------------- */
 
+/* Can a timer be made? */
+static bool has_timer(clockid_t clock)
+{
+	int timer = mew_cpu_timer_create(clock, mew_os_tid(), mew_cpu_signal_number(), NULL), saved = errno;
+
+	if (timer >= 0)
+		mew_cpu_timer_delete(timer);
+	errno = saved;
+	return timer >= 0;
+}
+
+static bool has_event(void)
+{
+	int event = mew_cpu_event_open(mew_cpu_signal_number());
+
+	if (event >= 0)
+		(void)close(event);
+	return event >= 0;
+}
+
+/* Whether the clock that is asked for can be had is found at open. */
 static int probe(struct mew_error *err)
 {
-	int timer, status = mew_unwinder_choose(err);
+	int status = mew_unwinder_choose(err);
 
 	if (status == MEW_OK)
 		status = mew_cpu_signal_take(err);
-	if (status != MEW_OK)
+	if (status != MEW_OK || has_event() || has_timer(CLOCK_THREAD_CPUTIME_ID) || has_timer(CLOCK_MONOTONIC))
 		return status;
-	timer = mew_cpu_timer_create(mew_os_tid(), mew_cpu_signal_number(), NULL);
-	if (timer >= 0) {
-		mew_cpu_timer_delete(timer);
-		return MEW_OK;
-	}
 	if (errno == EAGAIN)
 		return mew_error_errno(err, MEW_E_DENIED, "no timer can be made: raise ulimit -i (pending signals)");
 	if (errno == ENOSYS || errno == EPERM)
@@ -90,6 +112,7 @@ static void release(struct mew_capture *c)
 		for (unsigned i = 0; i < c->config.threads; i++) {
 			struct mew_cpu_thread *t = c->threads[i].sampled;
 
+			mew_cpu_counters_close(&c->threads[i].counters);
 			if (t == NULL)
 				continue;
 			mew_cpu_thread_disarm(t);
@@ -98,6 +121,16 @@ static void release(struct mew_capture *c)
 	mew_stackset_free(c->window.stacks);
 	free(c->threads);
 	free(c);
+}
+
+static int choose_engine(struct mew_capture *c, struct mew_error *err)
+{
+	int status = mew_cpu_ladder(c->config.clock, c->config.engine, &c->window.engine, c->why_engine, err);
+
+	c->window.clock = c->config.clock;
+	if (status == MEW_OK && c->window.engine == MEW_CPU_ENGINE_PERF)
+		mew_cpu_signal_guard_overflow();
+	return status;
 }
 
 static int start_capture(struct mew_capture **out, const struct mew_capture_config *config, struct mew_error *err)
@@ -128,6 +161,11 @@ static int start_capture(struct mew_capture **out, const struct mew_capture_conf
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the stacks of the CPU sampler");
 	}
 	c->cost_ns = mew_cpu_cost_ns(&c->cost_why);
+	status = choose_engine(c, err);
+	if (status != MEW_OK) {
+		release(c);
+		return status;
+	}
 	*out = c;
 	return MEW_OK;
 }
@@ -137,6 +175,7 @@ static int begin_thread(struct mew_capture *c, unsigned thread, struct mew_error
 	if (thread >= c->config.threads || c->threads[thread].sampled != NULL)
 		return mew_error_set(err, MEW_E_INVALID, "thread %u is sampled already, or none of the case's %u",
 				     thread, c->config.threads);
+	mew_cpu_counters_open(&c->threads[thread].counters, mew_cpu_hardware);
 	return mew_cpu_thread_new(&c->threads[thread].sampled, &c->window, err);
 }
 
@@ -160,6 +199,7 @@ static int begin(struct mew_capture *c, struct mew_error *err)
 			return mew_error_set(err, MEW_E_BUSY,
 					     "the program took signal %d from the CPU sampler: it must use another one",
 					     t->sampled->signal_number);
+		mew_cpu_counters_begin(&t->counters);
 		t->has_cpu = read_clock(t->sampled->cpu_clock, &t->cpu_ns);
 	}
 	c->window.opened_ns = mew_os_now_ns();
@@ -217,6 +257,7 @@ static void end(struct mew_capture *c)
 		if (!mew_cpu_signal_is_ours(t->signal_number))
 			c->taken = t->signal_number;
 		close_cpu(c, &c->threads[i]);
+		mew_cpu_counters_end(&c->threads[i].counters);
 	}
 }
 
@@ -255,11 +296,13 @@ static void drain_thread(const struct mew_capture *c, unsigned thread, struct me
 		struct mew_cpu_sample sample = { .stack = intern(c, sink, modules, known, record.stack),
 						 .thread = thread,
 						 .time_ns = record.time_ns,
-						 .weight_ns = record.weight_ns };
+						 .weight_ns = record.weight_ns,
+						 .blocked = record.blocked != 0 };
 
 		mew_sink_sample(sink, &sample);
 		totals->samples++;
 		totals->weight_ns += record.weight_ns;
+		totals->blocked_ns += record.blocked != 0 ? record.weight_ns : 0;
 		totals->lost += record.stack == 0;
 		totals->truncated += record.stop != MEW_STOP_END;
 	}
@@ -267,27 +310,76 @@ static void drain_thread(const struct mew_capture *c, unsigned thread, struct me
 	totals->pauses += atomic_load(&c->threads[thread].sampled->pauses);
 }
 
-static void put_cpu_time(const struct mew_capture *c, struct mew_sink *sink)
+static bool has_pauses(const struct mew_capture *c)
 {
-	uint64_t sum = 0;
+	for (unsigned i = 0; i < c->config.threads; i++)
+		if (c->threads[i].sampled != NULL && atomic_load(&c->threads[i].sampled->pauses) != 0)
+			return true;
+	return false;
+}
 
+/* Returns NULL and the CPU time of all threads, or why it is not known. */
+static const char *find_cpu_time(const struct mew_capture *c, uint64_t *sum)
+{
+	*sum = 0;
+	if (!c->config.pause_cpu && has_pauses(c))
+		return "the case pauses, and reading the CPU clock would make each pause slow: "
+		       "ask for it with .pause_cpu = 1";
 	for (unsigned i = 0; i < c->config.threads; i++) {
 		const struct thread *t = &c->threads[i];
 
-		if (t->sampled == NULL || !t->has_cpu) {
-			mew_sink_absent(sink, MEW_FIG_CPU_TIME,
-					"the CPU clock of a benchmark thread could not be read");
-			return;
-		}
-		if (!c->config.pause_cpu && atomic_load(&t->sampled->pauses) != 0) {
-			mew_sink_absent(sink, MEW_FIG_CPU_TIME,
-					"the case pauses, and reading the CPU clock would make each pause slow: "
-					"ask for it with .pause_cpu = 1");
-			return;
-		}
-		sum += t->cpu_ns;
+		if (t->sampled == NULL || !t->has_cpu)
+			return "the CPU clock of a benchmark thread could not be read";
+		*sum += t->cpu_ns;
 	}
-	mew_sink_f64(sink, MEW_FIG_CPU_TIME, (double)sum * 1e-9);
+	return NULL;
+}
+
+static void put_times(const struct mew_capture *c, struct mew_sink *sink)
+{
+	double wall = (double)sink->window_ns * 1e-9, off;
+	uint64_t cpu_ns;
+	const char *why = find_cpu_time(c, &cpu_ns);
+
+	mew_sink_f64(sink, MEW_FIG_WALL_TIME, wall);
+	if (why != NULL) {
+		mew_sink_absent(sink, MEW_FIG_CPU_TIME, why);
+		mew_sink_absent(sink, MEW_FIG_OFF_CPU_TIME, why);
+		return;
+	}
+	off = wall * c->config.threads - (double)cpu_ns * 1e-9;
+	mew_sink_f64(sink, MEW_FIG_CPU_TIME, (double)cpu_ns * 1e-9);
+	mew_sink_f64(sink, MEW_FIG_OFF_CPU_TIME, off > 0 ? off : 0); /* the clocks are not read at one moment */
+}
+
+static void put_engine(const struct mew_capture *c, struct mew_sink *sink, const struct totals *totals)
+{
+	bool is_wall = c->window.clock == MEW_CLOCK_WALL;
+
+	mew_sink_text(sink, MEW_FIG_CLOCK, is_wall ? "wall" : "cpu");
+	mew_sink_text(sink, MEW_FIG_ENGINE, mew_cpu_engine_name(c->window.engine));
+	if (c->why_engine[0] != '\0')
+		mew_sink_text(sink, MEW_FIG_ENGINE_REASON, c->why_engine);
+	else
+		mew_sink_absent(sink, MEW_FIG_ENGINE_REASON, "no engine is better for this clock");
+	if (is_wall)
+		mew_sink_f64(sink, MEW_FIG_BLOCKED_WEIGHT, (double)totals->blocked_ns * 1e-9);
+	else
+		mew_sink_absent(sink, MEW_FIG_BLOCKED_WEIGHT,
+				"the samples are spread over CPU time: --clock wall sees time off the processor");
+}
+
+static void put_interval(const struct mew_capture *c, struct mew_sink *sink, const struct totals *totals)
+{
+	double all = c->window.clock == MEW_CLOCK_WALL ? (double)sink->window_ns * c->config.threads
+						       : (double)totals->weight_ns;
+
+	mew_sink_f64(sink, MEW_FIG_INTERVAL, (double)c->config.interval_ns * 1e-9);
+	if (totals->samples != 0)
+		mew_sink_f64(sink, MEW_FIG_EFFECTIVE_INTERVAL, all * 1e-9 / (double)totals->samples);
+	else
+		mew_sink_absent(sink, MEW_FIG_EFFECTIVE_INTERVAL,
+				"nothing was sampled: raise the iterations or lower the interval");
 }
 
 /* Threads are sampled at the same time: of the window, which is their mean, each took its part of the cost. */
@@ -356,22 +448,30 @@ static void note_gap(const struct mew_capture *c, struct mew_sink *sink, const s
 
 static void put_figures(const struct mew_capture *c, struct mew_sink *sink, const struct totals *totals)
 {
-	double wall = (double)sink->window_ns * 1e-9;
-
-	mew_sink_f64(sink, MEW_FIG_WALL_TIME, wall);
-	put_cpu_time(c, sink);
+	put_times(c, sink);
+	put_engine(c, sink, totals);
+	put_interval(c, sink, totals);
 	put_cost(c, sink, totals);
 	mew_sink_u64(sink, MEW_FIG_SAMPLE_COUNT, totals->samples);
 	mew_sink_f64(sink, MEW_FIG_SAMPLE_WEIGHT, (double)totals->weight_ns * 1e-9);
-	mew_sink_f64(sink, MEW_FIG_INTERVAL, (double)c->config.interval_ns * 1e-9);
-	if (totals->samples != 0)
-		mew_sink_f64(sink, MEW_FIG_EFFECTIVE_INTERVAL, wall * c->config.threads / (double)totals->samples);
-	else
-		mew_sink_absent(sink, MEW_FIG_EFFECTIVE_INTERVAL,
-				"nothing was sampled: raise the iterations or lower the interval");
 	mew_sink_u64(sink, MEW_FIG_CPU_ITERATIONS, sink->iterations);
 	mew_sink_u64(sink, MEW_FIG_CPU_LOST, totals->lost);
 	mew_sink_u64(sink, MEW_FIG_TRUNCATED, totals->truncated);
+}
+
+static int put_counters(const struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
+{
+	const struct mew_cpu_counters **all = calloc(c->config.threads, sizeof(*all));
+	size_t n = 0;
+
+	if (all == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the counters of the CPU pass");
+	for (unsigned i = 0; i < c->config.threads; i++)
+		if (c->threads[i].sampled != NULL)
+			all[n++] = &c->threads[i].counters;
+	mew_cpu_counters_put(all, n, has_pauses(c), sink);
+	free(all);
+	return MEW_OK;
 }
 
 static int drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
@@ -394,16 +494,21 @@ static int drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error 
 	if (sink->failed)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the samples of the CPU pass");
 	put_figures(c, sink, &totals);
-	note_gap(c, sink, &totals, note_backoffs(c, sink));
+	if (c->window.clock == MEW_CLOCK_WALL)
+		note_gap(c, sink, &totals, note_backoffs(c, sink));
+	else
+		(void)note_backoffs(c, sink);
 	if (mew_unwinder_note() != NULL)
 		mew_sink_note(sink, mew_unwinder_note());
-	return MEW_OK;
+	if (c->window.clock == MEW_CLOCK_CPU)
+		mew_case_row(sink->row, sink->kind)->profiler = "cpu";
+	return put_counters(c, sink, err);
 }
 
 const struct mew_backend mew_backend_cpu = {
 	.abi = MEW_BACKEND_ABI,
 	.name = "wall",
-	.help = "samples where the wall time of the loop goes, by a timer per thread",
+	.help = "samples where the wall or CPU time of the loop goes, each thread by itself",
 	.pass = MEW_PASS_CPU,
 	.probe = probe,
 	.open = start_capture,

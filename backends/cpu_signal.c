@@ -26,6 +26,8 @@ static struct {
 	bool watches_fork;
 	struct sigaction former[SIGNALS];   /* who had a signal before mew */
 	_Atomic uint64_t strays;
+	_Atomic int events[MEW_CPU_SLOTS];  /* perf descriptor of each slot, plus 1; 0 for none */
+	_Atomic uint32_t nevents;           /* slots from here on never had one */
 } shared;
 
 /* --- slots ------------------------------------------------------------------------------------------------------- */
@@ -57,7 +59,10 @@ static void clear_slot(struct mew_cpu_thread *t)
 	atomic_store(&t->asleep, 0);
 	atomic_store(&t->pauses, 0);
 	t->timer = -1;
+	t->event = -1;
+	atomic_store(&t->event_due, 0);
 	t->was_blocked = false;
+	memset(&t->rest, 0, sizeof t->rest);
 	t->cost_ns16 = 0;
 	t->pause_seen = 0;
 	t->paused_ticks = 0;
@@ -93,15 +98,36 @@ void *mew_cpu_slot_value(struct mew_cpu_thread *t)
 	return (char *)t + (atomic_load(&t->generation) & GENERATION_MASK);
 }
 
+void mew_cpu_slot_event(struct mew_cpu_thread *t, int event)
+{
+	uint32_t i = (uint32_t)(((uintptr_t)t - shared.slots) / MEW_CPU_SLOT_BYTES), n = atomic_load(&shared.nevents);
+
+	atomic_store(&shared.events[i], event + 1);
+	while (event >= 0 && n <= i && !atomic_compare_exchange_weak(&shared.nevents, &n, i + 1))
+		;
+}
+
+static struct mew_cpu_thread *slot_of_event(int event)
+{
+	uint32_t n = atomic_load(&shared.nevents);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (atomic_load_explicit(&shared.events[i], memory_order_relaxed) == event + 1)
+			return slot_at(i);
+	return NULL;
+}
+
 /* --- the handler ------------------------------------------------------------------------------------------------- */
 
-/* The slot whose timer sent this; NULL when no timer of mew did. *stale: it did, but under an earlier generation. */
+/* The slot whose engine sent this; NULL when none of mew did. *stale: it did, but under an earlier generation. */
 static struct mew_cpu_thread *sender(const siginfo_t *info, bool *stale)
 {
 	uintptr_t value = (uintptr_t)info->si_value.sival_ptr;
 	struct mew_cpu_thread *t;
 
 	*stale = false;
+	if (info->si_code == POLL_IN || info->si_code == POLL_HUP)
+		return slot_of_event(info->si_fd);
 	if (info->si_code != SI_TIMER || value < shared.slots ||
 	    value - shared.slots >= MEW_CPU_SLOTS * MEW_CPU_SLOT_BYTES)
 		return NULL;
@@ -175,19 +201,26 @@ static int choose(void)
 }
 
 /* No other handler may interrupt a tick, but a fault must still reach the one who expects it. */
-static int install(int number)
+static struct sigaction action_of(void (*handler)(int, siginfo_t *, void *))
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP };
 	struct sigaction action;
 
-	if (mew_cpu_signal_is_ours(number)) /* saved as its own predecessor it would call itself */
-		return 0;
 	memset(&action, 0, sizeof action);
-	action.sa_sigaction = on_signal;
+	action.sa_sigaction = handler;
 	action.sa_flags = SA_SIGINFO | SA_RESTART;
 	(void)sigfillset(&action.sa_mask);
 	for (size_t i = 0; i < MEW_COUNTOF(faults); i++)
 		(void)sigdelset(&action.sa_mask, faults[i]);
+	return action;
+}
+
+static int install(int number)
+{
+	struct sigaction action = action_of(on_signal);
+
+	if (mew_cpu_signal_is_ours(number)) /* saved as its own predecessor it would call itself */
+		return 0;
 	if (sigaction(number, NULL, &shared.former[number]) != 0)
 		return -1;
 	return sigaction(number, &action, NULL);
@@ -204,7 +237,7 @@ static struct mew_cpu_thread *slot_of_caller(void)
 
 		if (atomic_load(&t->generation) == 0)
 			break; /* slots are taken from the first on: no one ever was here or behind */
-		if (atomic_load(&t->taken) != 0 && t->timer >= 0 && t->tid == tid)
+		if (atomic_load(&t->taken) != 0 && mew_cpu_engine_is_open(t) && t->tid == tid)
 			return t;
 	}
 	return NULL;
@@ -226,7 +259,7 @@ static void after_fork_in_parent(void)
 		mew_cpu_thread_unhold(t);
 }
 
-/* Timers are not inherited, but their numbers may be given again: forget them. */
+/* Timers are not inherited, but their numbers may be given again: forget them. Perf events are, as descriptors. */
 static void after_fork_in_child(void)
 {
 	for (uintptr_t i = 0; i < MEW_CPU_SLOTS && atomic_load(&slot_at(i)->generation) != 0; i++) {
@@ -238,7 +271,32 @@ static void after_fork_in_child(void)
 		atomic_store(&t->busy, 0);
 		(void)atomic_fetch_add(&t->generation, 1);
 		t->timer = -1;
+		mew_cpu_engine_close(t);
 	}
+}
+
+/* --- the queue is full ------------------------------------------------------------------------------------------- */
+
+static void on_overflow(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+	struct mew_cpu_thread *t = slot_of_caller();
+
+	(void)number;
+	(void)info;
+	if (t != NULL && t->event >= 0)
+		mew_cpu_thread_tick(t, context);
+	else
+		(void)atomic_fetch_add(&shared.strays, 1);
+	errno = saved;
+}
+
+void mew_cpu_signal_guard_overflow(void)
+{
+	struct sigaction action = action_of(on_overflow);
+
+	if (is_free(SIGIO))
+		(void)sigaction(SIGIO, &action, NULL);
 }
 
 int mew_cpu_signal_take(struct mew_error *err)

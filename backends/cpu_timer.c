@@ -1,6 +1,6 @@
 /*
- * cpu_timer.c - a thread's grid of random sampling points, its timer, and the tick that records.
- * Layer L3. The tick runs in a signal handler: two clock reads and one timer_settime are all it asks of the system. It
+ * cpu_timer.c - a thread's grid of random sampling points, and the tick that records.
+ * Layer L3. The tick runs in a signal handler: it reads clocks and arms the next tick, no more is asked of the system. It
  * interns the stack: measured, a fifth of the cost and a tenth of the memory of copying stacks into fresh pages.
  */
 #include "config.h"
@@ -11,8 +11,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "error.h"
 #include "modules.h"
@@ -21,48 +19,36 @@
 
 #include "hotpath.h"
 
-#ifndef sigev_notify_thread_id
-#define sigev_notify_thread_id _sigev_un._tid
-#endif
-
 #define NS_PER_S ((uint64_t)1000000000)
 #define LEAST_DELAY_NS ((uint64_t)1000)        /* points nearer than the way out of the handler see nothing new */
 #define STACK_RESERVE_BYTES ((uintptr_t)16384) /* below this no walk: the signal frame itself may take 11 KiB */
 #define WALK_BYTES ((uintptr_t)4096)           /* on other stacks, which may be small: what a walk itself needs */
 #define SLEEP_AFTER_TICKS 50u
+#define EARLY_NS ((uint64_t)1000)              /* a point so near is here */
 #define COST_SHARE 5u                          /* a tick may cost 1/5 of the period */
 
 _Static_assert(sizeof(struct mew_cpu_thread) <= MEW_CPU_SLOT_BYTES, "a thread's state must fit in its slot");
 
-/* --- the kernel's timer ------------------------------------------------------------------------------------------ */
+/* --- the window's clock ------------------------------------------------------------------------------------------ */
 
-int mew_cpu_timer_create(int tid, int number, void *value)
+static bool is_on_cpu_time(const struct mew_cpu_thread *t)
 {
-	struct sigevent event;
-	int timer = -1;
-
-	memset(&event, 0, sizeof event);
-	event.sigev_notify = SIGEV_THREAD_ID;
-	event.sigev_signo = number;
-	event.sigev_value.sival_ptr = value;
-	event.sigev_notify_thread_id = tid;
-	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0)
-		return -1;
-	return timer;
+	return t->window->clock == MEW_CLOCK_CPU;
 }
 
-void mew_cpu_timer_delete(int timer)
+/* The window's clock of a thread from any thread; the wall's where it cannot be read. */
+static uint64_t clock_of(const struct mew_cpu_thread *t, clockid_t clock, uint64_t wall_now)
 {
-	(void)syscall(SYS_timer_delete, timer);
+	struct timespec now;
+
+	if (!is_on_cpu_time(t) || clock_gettime(clock, &now) != 0)
+		return wall_now;
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Fire once at this time; 0 switches the timer off. */
-static int set_timer(const struct mew_cpu_thread *t, uint64_t at_ns)
+static int arm_next(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now)
 {
-	struct itimerspec spec = { .it_value = { .tv_sec = (time_t)(at_ns / NS_PER_S),
-						 .tv_nsec = (long)(at_ns % NS_PER_S) } };
-
-	return (int)syscall(SYS_timer_settime, t->timer, TIMER_ABSTIME, &spec, NULL);
+	return mew_cpu_engine_arm(t, now, wall_now, t->due_ns > now ? t->due_ns - now : 0);
 }
 
 /* --- the grid ---------------------------------------------------------------------------------------------------- */
@@ -87,31 +73,34 @@ static void seed_random(struct mew_cpu_thread *t)
 
 static void draw_point(struct mew_cpu_thread *t)
 {
-	t->due_ns = t->cell_ns + next_random(t) % t->period_ns;
+	t->due_ns = t->cell_ns + next_random(t) % t->width_ns;
 }
 
 static void start_grid(struct mew_cpu_thread *t, uint64_t now)
 {
 	t->cell_ns = now;
+	t->width_ns = t->period_ns;
 	draw_point(t);
 }
 
 /*
  * Go on to the first point after `now`. Returns the length of the cells whose points have passed, the one that was
- * due included: what this tick stands for.
+ * due included: what this tick stands for. Under the wall clock the cells after that are as wide as the thread's sleep
+ * allows; their width follows from the past alone, so each moment of them still has the same chance.
  */
 static uint64_t advance_grid(struct mew_cpu_thread *t, uint64_t now)
 {
 	uint64_t first = t->cell_ns, whole;
 
-	t->cell_ns += t->period_ns;
-	if (t->cell_ns + t->period_ns <= now) {
-		whole = (now - t->cell_ns) / t->period_ns;
-		t->cell_ns += whole * t->period_ns;
+	t->cell_ns += t->width_ns;
+	t->width_ns = is_on_cpu_time(t) ? t->period_ns : mew_cpu_rest_width(t);
+	if (t->cell_ns + t->width_ns <= now) {
+		whole = (now - t->cell_ns) / t->width_ns;
+		t->cell_ns += whole * t->width_ns;
 	}
 	draw_point(t);
 	while (t->due_ns <= now) {
-		t->cell_ns += t->period_ns;
+		t->cell_ns += t->width_ns;
 		draw_point(t);
 	}
 	return t->cell_ns - first;
@@ -123,6 +112,7 @@ static void double_period(struct mew_cpu_thread *t)
 	if (t->period_ns > NS_PER_S)
 		return;
 	t->due_ns = t->cell_ns + (t->due_ns - t->cell_ns) * 2;
+	t->width_ns *= 2;
 	t->period_ns *= 2;
 	t->backoffs++;
 }
@@ -166,7 +156,7 @@ static void save_records(struct mew_cpu_thread *t)
 	}
 }
 
-static void sleep_or_go_on(struct mew_cpu_thread *t)
+static void sleep_or_go_on(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now)
 {
 	uint64_t pause = atomic_load_explicit(&t->pauses, memory_order_relaxed);
 
@@ -177,7 +167,7 @@ static void sleep_or_go_on(struct mew_cpu_thread *t)
 	if (++t->paused_ticks >= SLEEP_AFTER_TICKS)
 		atomic_store_explicit(&t->asleep, 1, memory_order_relaxed);
 	else
-		(void)set_timer(t, t->due_ns);
+		(void)arm_next(t, now, wall_now);
 }
 
 /*
@@ -193,39 +183,77 @@ static void note_cost(struct mew_cpu_thread *t, uint64_t cost_ns)
 		double_period(t);
 }
 
-static void sample(struct mew_cpu_thread *t, const void *ucontext)
+/* A tick of a paused thread, which stands for nothing. */
+static void skip_paused(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now)
 {
-	uint64_t start = mew_os_now_ns(), end;
-	enum mew_unwind_stop stop = MEW_STOP_END;
-	struct mew_cpu_record record = { .time_ns = start - t->window->opened_ns };
-	size_t n;
+	if (now + LEAST_DELAY_NS >= t->due_ns)
+		(void)advance_grid(t, now + LEAST_DELAY_NS);
+	sleep_or_go_on(t, now, wall_now);
+}
 
-	if (atomic_load_explicit(&t->paused, memory_order_relaxed) != 0) {
-		(void)advance_grid(t, start + LEAST_DELAY_NS);
-		sleep_or_go_on(t);
-		return;
-	}
-	n = walk(t, ucontext, &stop);
+/*
+ * Under the CPU clock: did the tick come before its point? Engines that go by another clock find that out only now: a
+ * wall timer went on while the thread was off the processor. Arms the next tick then.
+ */
+static bool is_early(struct mew_cpu_thread *t, const void *ucontext, uint64_t now, uint64_t wall_now)
+{
+	bool is_asleep = t->window->engine == MEW_CPU_ENGINE_TIMER &&
+			 mew_cpu_rest_is_asleep(t, ucontext, wall_now, now);
+	uint64_t delay;
+
+	if (!is_asleep && now + EARLY_NS >= t->due_ns)
+		return false;
+	delay = t->due_ns > now ? t->due_ns - now : 0;
+	if (is_asleep && delay < mew_cpu_rest_width(t))
+		delay = mew_cpu_rest_width(t);
+	(void)mew_cpu_engine_arm(t, now, wall_now, delay);
+	return true;
+}
+
+static void record(struct mew_cpu_thread *t, const void *ucontext, uint64_t now, uint64_t wall_now)
+{
+	enum mew_unwind_stop stop = MEW_STOP_END;
+	struct mew_cpu_record record = { .time_ns = wall_now - t->window->opened_ns };
+	size_t n = walk(t, ucontext, &stop);
+	uint64_t wall_end, cost;
+
 	record.stack = mew_stackset_intern(t->window->stacks, t->pcs, n);
-	record.stop = (uint32_t)stop;
-	end = mew_os_now_ns();
+	record.stop = (uint16_t)stop;
+	record.blocked = !is_on_cpu_time(t) && mew_cpu_rest_is_blocked(t, ucontext, wall_now);
+	wall_end = mew_os_now_ns();
+	cost = wall_end - wall_now;
+	if (is_on_cpu_time(t) && cost > t->period_ns) /* interrupted itself: how long it ran is not known by the wall */
+		cost = mew_os_thread_cpu_ns() - now;
 	/*
 	 * What a tick costs beyond a paused one lengthens the running time only: the grid steps over it and the
 	 * sample carries it, else a case with many pauses would weigh less than it took. Points inside what is left
 	 * of the tick would see the same place: they are charged here and need no signal of their own.
 	 */
-	t->cell_ns += end - start;
-	record.weight_ns = end - start + advance_grid(t, end + LEAST_DELAY_NS);
+	t->cell_ns += cost;
+	record.weight_ns = cost + t->rest.owed_ns + advance_grid(t, now + cost + LEAST_DELAY_NS);
+	t->rest.owed_ns = 0;
 	(void)mew_ring_push(&t->ring, &record); /* counts its drops */
 	save_records(t);
-	note_cost(t, end - start);
-	(void)set_timer(t, t->due_ns);
+	note_cost(t, cost);
+	(void)arm_next(t, now + cost, wall_end);
+}
+
+static void sample(struct mew_cpu_thread *t, const void *ucontext)
+{
+	uint64_t wall_now = mew_os_now_ns();
+	uint64_t now = is_on_cpu_time(t) ? mew_os_thread_cpu_ns() : wall_now;
+
+	if (atomic_load_explicit(&t->paused, memory_order_relaxed) != 0)
+		skip_paused(t, now, wall_now);
+	else if (!is_on_cpu_time(t) || !is_early(t, ucontext, now, wall_now))
+		record(t, ucontext, now, wall_now);
 }
 
 void mew_cpu_thread_tick(struct mew_cpu_thread *t, const void *ucontext)
 {
 	/* sequential consistency: the one who clears armed then waits for busy, see mew_cpu_thread_disarm() */
 	atomic_store(&t->busy, 1);
+	atomic_store_explicit(&t->event_due, 0, memory_order_relaxed);
 	if (atomic_load(&t->armed) != 0 && atomic_load(&t->held) == 0)
 		sample(t, ucontext);
 	atomic_store_explicit(&t->busy, 0, memory_order_release);
@@ -233,12 +261,17 @@ void mew_cpu_thread_tick(struct mew_cpu_thread *t, const void *ucontext)
 
 /* --- windows ----------------------------------------------------------------------------------------------------- */
 
-int mew_cpu_thread_arm(struct mew_cpu_thread *t, uint64_t now)
+int mew_cpu_thread_arm(struct mew_cpu_thread *t, uint64_t wall_now)
 {
+	uint64_t now = clock_of(t, t->cpu_clock, wall_now);
+	struct timespec cpu = { 0, 0 };
+
+	(void)clock_gettime(t->cpu_clock, &cpu);
+	mew_cpu_rest_start(t, wall_now, (uint64_t)cpu.tv_sec * NS_PER_S + (uint64_t)cpu.tv_nsec);
 	t->period_ns = t->window->period_ns;
 	start_grid(t, now);
 	atomic_store(&t->armed, 1);
-	if (set_timer(t, t->due_ns) == 0)
+	if (arm_next(t, now, wall_now) == 0)
 		return 0;
 	atomic_store(&t->armed, 0);
 	return -1;
@@ -249,31 +282,35 @@ void mew_cpu_thread_disarm(struct mew_cpu_thread *t)
 	atomic_store(&t->armed, 0);
 	while (atomic_load(&t->busy) != 0)
 		(void)sched_yield();
-	if (t->timer >= 0)
-		(void)set_timer(t, 0);
+	mew_cpu_engine_off(t);
 }
 
 void mew_cpu_thread_wake(struct mew_cpu_thread *t)
 {
+	uint64_t wall_now = mew_os_now_ns(), now;
+
 	atomic_store_explicit(&t->asleep, 0, memory_order_relaxed);
-	if (atomic_load(&t->armed) == 0 || t->timer < 0)
+	if (atomic_load(&t->armed) == 0 || !mew_cpu_engine_is_open(t))
 		return;
-	start_grid(t, mew_os_now_ns());
-	(void)set_timer(t, t->due_ns);
+	now = clock_of(t, CLOCK_THREAD_CPUTIME_ID, wall_now);
+	start_grid(t, now);
+	(void)arm_next(t, now, wall_now);
 }
 
 void mew_cpu_thread_hold(struct mew_cpu_thread *t)
 {
 	atomic_store(&t->held, 1);
-	(void)set_timer(t, 0);
+	mew_cpu_engine_off(t);
 }
 
 /* The point that was due may have passed: then the tick comes at once and the fork's time is charged to the fork. */
 void mew_cpu_thread_unhold(struct mew_cpu_thread *t)
 {
+	uint64_t wall_now = mew_os_now_ns();
+
 	atomic_store(&t->held, 0);
 	if (atomic_load(&t->armed) != 0 && atomic_load(&t->asleep) == 0)
-		(void)set_timer(t, t->due_ns);
+		(void)arm_next(t, clock_of(t, CLOCK_THREAD_CPUTIME_ID, wall_now), wall_now);
 }
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
@@ -301,7 +338,8 @@ static void rehearse(struct mew_cpu_thread *t)
 	n = mew_unwind_walk(&t->unwind, &regs, 0, 0, t->pcs, MEW_CPU_FRAMES_MAX, &stop);
 	(void)mew_stackset_intern(t->window->stacks, t->pcs, n);
 	(void)mew_os_now_ns();
-	(void)set_timer(t, 0);
+	(void)mew_os_thread_cpu_ns();
+	mew_cpu_engine_off(t);
 }
 
 static int prepare(struct mew_cpu_thread *t, struct mew_error *err)
@@ -316,10 +354,11 @@ static int prepare(struct mew_cpu_thread *t, struct mew_error *err)
 	if (mew_ring_init(&t->ring, sizeof(struct mew_cpu_record), MEW_CPU_RECORDS) != 0)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for %zu samples of a thread: raise ulimit -v",
 				     MEW_CPU_RECORDS);
-	t->timer = mew_cpu_timer_create(t->tid, t->signal_number, mew_cpu_slot_value(t));
-	if (t->timer < 0) {
+	if (mew_cpu_engine_open(t) != 0) {
 		int status = mew_error_errno(err, MEW_E_DENIED,
-					     "no timer for a benchmark thread: raise ulimit -i (pending signals)");
+					     t->window->engine == MEW_CPU_ENGINE_PERF
+						     ? "no perf event for a benchmark thread: raise ulimit -n"
+						     : "no timer for a benchmark thread: raise ulimit -i (pending signals)");
 
 		mew_ring_fini(&t->ring);
 		return status;
@@ -350,24 +389,17 @@ int mew_cpu_thread_new(struct mew_cpu_thread **out, const struct mew_cpu_window 
 	return MEW_OK;
 }
 
-static void drop_timer(struct mew_cpu_thread *t)
-{
-	if (t->timer >= 0)
-		mew_cpu_timer_delete(t->timer);
-	t->timer = -1;
-}
-
 void mew_cpu_thread_detach(struct mew_cpu_thread *t)
 {
 	mew_cpu_thread_disarm(t);
-	drop_timer(t);
+	mew_cpu_engine_close(t);
 	if (t->was_blocked)
 		set_blocked(t, true, NULL);
 }
 
 void mew_cpu_thread_free(struct mew_cpu_thread *t)
 {
-	drop_timer(t);
+	mew_cpu_engine_close(t);
 	mew_ring_fini(&t->ring);
 	mew_cpu_slot_give(t);
 }

@@ -7,6 +7,8 @@
  * time. A tick that comes late also stands for the cells whose points have passed; a tick that finds its thread
  * paused stands for nothing. The time that a recording tick itself takes is not part of the grid and is charged where
  * it was spent.
+ *
+ * Under MEW_CLOCK_CPU the same grid lies on the CPU time of the thread.
  */
 #ifndef MEW_CPU_TIMER_H
 #define MEW_CPU_TIMER_H
@@ -27,17 +29,31 @@ struct mew_stackset;
 
 /* What the ticks of all threads of one capture read; constant while a window is open. */
 struct mew_cpu_window {
+	enum mew_clock clock;
+	int engine;                   /* enum mew_cpu_engine */
 	struct mew_stackset *stacks;
 	uintptr_t entry_lo, entry_hi; /* stacks end below this code */
 	uint64_t period_ns;
 	uint64_t opened_ns;
 };
 
+/* What cpu_rest.c remembers of a thread to tell running from sleeping. */
+struct mew_cpu_rest {
+	uint64_t tick_ns;          /* of CLOCK_MONOTONIC, the last tick */
+	uint64_t wall_ns, cpu_ns;  /* both clocks when the CPU clock was last read */
+	uint64_t pauses;           /* of the thread then */
+	uint64_t wake_ns;          /* CPU time that waking for a tick takes: the least seen */
+	uint64_t owed_ns;          /* CPU time of such ticks, for the next sample to carry */
+	unsigned sleeping;         /* ticks in a row that found the thread asleep */
+	unsigned put_off;          /* samples in a row that were due and waited for the thread to run */
+};
+
 struct mew_cpu_record {
 	uint64_t time_ns;   /* since the window opened */
 	uint64_t weight_ns;
 	uint32_t stack;     /* of the window's stack set; 0: the set was full */
-	uint32_t stop;      /* enum mew_unwind_stop */
+	uint16_t stop;      /* enum mew_unwind_stop */
+	uint16_t blocked;   /* the thread was on no processor */
 };
 
 /*
@@ -58,6 +74,8 @@ struct mew_cpu_thread {
 	_Atomic uint32_t generation;
 
 	_Atomic int timer;            /* the kernel's number; -1 for none */
+	_Atomic int event;            /* file descriptor of a perf event in its place; -1 for none */
+	_Atomic uint32_t event_due;   /* that was armed and has sent nothing since */
 	_Atomic int tid;
 	int signal_number;
 	bool was_blocked;             /* the thread had the signal blocked before mew_cpu_thread_new() */
@@ -68,7 +86,9 @@ struct mew_cpu_thread {
 	uint64_t random;
 	uint64_t period_ns;
 	uint64_t cell_ns;             /* start of the cell whose point is due */
+	uint64_t width_ns;            /* of that cell: the period, or more while the thread sleeps */
 	uint64_t due_ns;
+	struct mew_cpu_rest rest;
 	uint64_t cost_ns16;           /* moving average of a tick's cost, in 1/16 ns */
 	uint64_t pause_seen;          /* value of pauses at the last paused tick */
 	unsigned paused_ticks;        /* in a row within that pause */
@@ -109,16 +129,87 @@ void mew_cpu_slot_give(struct mew_cpu_thread *t);
 /* What a timer carries so that the handler finds the slot: its address and, in the low bits, its generation. */
 void *mew_cpu_slot_value(struct mew_cpu_thread *t);
 
-/* --- cpu_timer.c: one thread ------------------------------------------------------------------------------------- */
+/* The same for a perf event, which carries no value: its slot is known by the descriptor, -1 for none. */
+void mew_cpu_slot_event(struct mew_cpu_thread *t, int event);
 
 /*
- * Create a timer for a thread id that sends `number` with `value`.
+ * A signal that finds no room in the queue (ulimit -i) becomes SIGIO, whose default action ends the process. Where that
+ * is the action, take SIGIO for a tick instead. Context: outside windows.
+ */
+void mew_cpu_signal_guard_overflow(void);
+
+/* --- cpu_engine.c: what makes the ticks of one thread ------------------------------------------------------------ */
+
+enum mew_cpu_engine { /* in no order */
+	MEW_CPU_ENGINE_BEST,      /* none yet: the best that works here */
+	MEW_CPU_ENGINE_TIMER,     /* a timer of CLOCK_MONOTONIC */
+	MEW_CPU_ENGINE_PERF,      /* perf's task clock: an exact timer of CPU time */
+	MEW_CPU_ENGINE_CPU_TIMER, /* a timer of the thread's CPU clock: as coarse as the kernel's tick */
+	MEW_CPU_ENGINES
+};
+
+/*
+ * Create a timer for a thread id that sends `number` with `value`. A timer of CLOCK_THREAD_CPUTIME_ID goes by the calling
+ * thread.
  *
  * Returns  the kernel's timer number; -1 with errno
  * Context  any thread, outside windows
  */
-int mew_cpu_timer_create(int tid, int number, void *value);
+int mew_cpu_timer_create(clockid_t clock, int tid, int number, void *value);
 void mew_cpu_timer_delete(int timer);
+
+/*
+ * Open perf's task clock for the calling thread, kernel included, to send `number` to it once it is armed.
+ *
+ * Returns  a file descriptor; -1 with errno
+ * Context  outside windows
+ */
+int mew_cpu_event_open(int number);
+
+/*
+ * Make the window's engine for the calling thread, switched off; t->tid and t->signal_number are set. Close it.
+ *
+ * Returns  0 or -1 with errno and nothing left behind
+ * Context  open: the thread itself, outside windows; close: any thread, after mew_cpu_thread_disarm()
+ */
+int mew_cpu_engine_open(struct mew_cpu_thread *t);
+void mew_cpu_engine_close(struct mew_cpu_thread *t);
+
+static inline bool mew_cpu_engine_is_open(const struct mew_cpu_thread *t)
+{
+	return t->timer >= 0 || t->event >= 0;
+}
+
+/*
+ * One tick when the window's clock has gone on by `delay_ns` from `now`. Off: no more ticks.
+ *
+ * now      of the window's clock; wall_now: of CLOCK_MONOTONIC
+ * Returns  0 or -1 with errno
+ * Context  any thread, signal
+ */
+int mew_cpu_engine_arm(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now, uint64_t delay_ns);
+void mew_cpu_engine_off(const struct mew_cpu_thread *t);
+
+/* --- cpu_rest.c: is the thread on a processor? ------------------------------------------------------------------- */
+
+#define MEW_CPU_WIDE_NS ((uint64_t)2000000) /* cells of a sleeping thread grow up to this, or are a period */
+
+/* Begin: both clocks now. Context: any thread. */
+void mew_cpu_rest_start(struct mew_cpu_thread *t, uint64_t wall_now, uint64_t cpu_now);
+
+/*
+ * Wall clock: did this tick find its thread off the processor? The CPU clock is read only where that can be: in a system
+ * call, or after a late tick. Context: signal.
+ */
+bool mew_cpu_rest_is_blocked(struct mew_cpu_thread *t, const void *ucontext, uint64_t wall_now);
+
+/* CPU clock by a wall timer: does the thread sleep, so that this tick is none of its running time? Context: signal. */
+bool mew_cpu_rest_is_asleep(struct mew_cpu_thread *t, const void *ucontext, uint64_t wall_now, uint64_t cpu_now);
+
+/* Width of the next cell, or how long until a sleeping thread is looked at again. Context: signal. */
+uint64_t mew_cpu_rest_width(const struct mew_cpu_thread *t);
+
+/* --- cpu_timer.c: one thread ------------------------------------------------------------------------------------- */
 
 /*
  * Prepare the calling thread: slot, records, stack bounds, timer (not armed), the signal unblocked. The tick's path
@@ -135,8 +226,8 @@ void mew_cpu_thread_detach(struct mew_cpu_thread *t);
 /* Give everything back. Context: any thread, after mew_cpu_thread_disarm(). */
 void mew_cpu_thread_free(struct mew_cpu_thread *t);
 
-/* Start a grid at `now` (CLOCK_MONOTONIC). Returns 0 or -1 with errno. Context: any thread. */
-int mew_cpu_thread_arm(struct mew_cpu_thread *t, uint64_t now);
+/* Start a grid now, `wall_now` by CLOCK_MONOTONIC. Returns 0 or -1 with errno. Context: any thread. */
+int mew_cpu_thread_arm(struct mew_cpu_thread *t, uint64_t wall_now);
 
 /* Stop ticks; when it returns none is running and none will record. Context: any thread but a handler. */
 void mew_cpu_thread_disarm(struct mew_cpu_thread *t);

@@ -130,7 +130,8 @@ static void run_threads(struct rig *r)
 
 void rig_run(struct rig *r)
 {
-	struct mew_capture_config config = { .pass = MEW_PASS_CPU, .pause_cpu = r->pause_cpu };
+	struct mew_capture_config config = { .pass = MEW_PASS_CPU, .pause_cpu = r->pause_cpu,
+					     .clock = r->clock, .engine = r->engine };
 	struct mew_case *row;
 
 	if (r->threads == 0)

@@ -23,6 +23,8 @@ struct rig {
 	unsigned threads;
 	uint64_t interval_ns;
 	int pause_cpu;
+	enum mew_clock clock;
+	int engine;    /* enum mew_cpu_engine; 0: the best */
 	rig_fn *body;  /* the loop: between begin and end */
 	rig_fn *after; /* between end and thread_end; may be NULL */
 	void *arg;
