@@ -10,6 +10,7 @@
 
 #include "cpu_timer.h"
 
+#include <sys/resource.h>
 #include <ucontext.h>
 
 #include "os.h"
@@ -43,6 +44,28 @@ void mew_cpu_rest_start(struct mew_cpu_thread *t, uint64_t wall_now, uint64_t cp
 					 .cpu_ns = cpu_now,
 					 .pauses = atomic_load_explicit(&t->pauses, memory_order_relaxed),
 					 .wake_ns = WAKE_MOST_NS };
+}
+
+/* Did the thread go to wait for something since this was last asked? */
+static bool has_waited(struct mew_cpu_rest *rest)
+{
+	struct rusage usage;
+	uint64_t before = rest->switches;
+
+	if (getrusage(RUSAGE_THREAD, &usage) != 0)
+		return false;
+	rest->switches = (uint64_t)usage.ru_nvcsw;
+	return rest->switches != before;
+}
+
+/*
+ * In a system call, was it asleep for nearly all of the time between two ticks? Three quarters: a stretch in which it was
+ * woken or fell asleep is none. Where ticks are close, waking for them alone takes more than a quarter: then a thread that
+ * was off for a part of the time is asleep when it went to wait.
+ */
+static bool is_sleep(struct mew_cpu_rest *rest, uint64_t off, uint64_t elapsed)
+{
+	return off / 3 > elapsed / 4 || (off > elapsed / 16 && has_waited(rest));
 }
 
 static void sleeps(struct mew_cpu_rest *rest, bool does)
@@ -79,8 +102,7 @@ bool mew_cpu_rest_is_blocked(struct mew_cpu_thread *t, const void *ucontext, uin
 		return false;
 	}
 	is_known = read_off(t, wall_now, &off);
-	/* three quarters: a cell in which the thread was woken or fell asleep does not widen the next one */
-	sleeps(&t->rest, in_call && is_known && off / 3 > elapsed / 4);
+	sleeps(&t->rest, in_call && is_known && is_sleep(&t->rest, off, elapsed));
 	return is_known && off > elapsed / 2;
 }
 
@@ -88,7 +110,7 @@ bool mew_cpu_rest_is_asleep(struct mew_cpu_thread *t, const void *ucontext, uint
 {
 	struct mew_cpu_rest *rest = &t->rest;
 	uint64_t elapsed = wall_now - rest->wall_ns, ran = cpu_now - rest->cpu_ns;
-	bool does = is_in_syscall(ucontext) && ran < elapsed / 4;
+	bool does = is_in_syscall(ucontext) && ran < elapsed && is_sleep(rest, elapsed - ran, elapsed);
 
 	rest->wall_ns = wall_now;
 	rest->cpu_ns = cpu_now;

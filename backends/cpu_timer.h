@@ -43,6 +43,7 @@ struct mew_cpu_rest {
 	uint64_t wall_ns, cpu_ns;  /* both clocks when the CPU clock was last read */
 	uint64_t pauses;           /* of the thread then */
 	uint64_t wake_ns;          /* CPU time that waking for a tick takes: the least seen */
+	uint64_t switches;         /* how often the thread had gone to wait when that was last asked */
 	uint64_t owed_ns;          /* CPU time of such ticks, for the next sample to carry */
 	unsigned sleeping;         /* ticks in a row that found the thread asleep */
 	unsigned put_off;          /* samples in a row that were due and waited for the thread to run */

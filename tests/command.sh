@@ -138,6 +138,13 @@ else
 	skip "all passes of a case" "the malloc hooks are not in a sanitized build"
 fi
 
+run "$mew" run $fast --cpu --clock cpu -k 'good/fine' -v --json c.json "$bench"
+check "--clock cpu spreads the samples over CPU time" 0 'clock *cpu'
+run sh -c 'tr -d " \t" <c.json | grep -o "\"clock\":\"[a-z]*\""'
+check "... as the result says" 0 '^"clock":"cpu"$'
+run "$mew" run --clock sun "$bench"
+complains "an unknown clock" 2 'wall or cpu'
+
 run "$mew" run
 complains "no program" 2 'name a benchmark program'
 run "$mew" bogus

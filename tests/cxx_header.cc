@@ -338,7 +338,7 @@ static void check_pause()
 
 static void check_cpu()
 {
-	mew_cpu_profiles *c = mew_cpu_profile(own_entries, mew::cpu_options().interval(0.001).inner_iterations(200));
+	mew_cpu_profiles *c = mew_cpu_profile(own_entries, mew::cpu_options().interval(0.001).inner_iterations(200).clock(MEW_CLOCK_CPU));
 	const mew_cpu_case *row = mew_cpu_find(c, "own/keep");
 
 	if (row == nullptr)
