@@ -338,7 +338,8 @@ static void check_pause()
 
 static void check_cpu()
 {
-	mew_cpu_profiles *c = mew_cpu_profile(own_entries, mew::cpu_options().interval(0.001).inner_iterations(200).clock(MEW_CLOCK_CPU));
+	mew::cpu_options options = mew::cpu_options().interval(0.001).inner_iterations(200).clock(MEW_CLOCK_CPU);
+	mew_cpu_profiles *c = mew_cpu_profile(own_entries, options);
 	const mew_cpu_case *row = mew_cpu_find(c, "own/keep");
 
 	if (row == nullptr)

@@ -216,7 +216,7 @@ static void codec_case(struct mew_model *m, const struct program *p, struct mew_
 {
 	for (size_t i = 0; i < samples; i++) {
 		struct mew_cpu_sample s = { codec_stack(m, p, seed), 0, i * 100000,
-					    100000 + (next_random(seed, 50) == 0 ? 100000 : 0) };
+					    100000 + (next_random(seed, 50) == 0 ? 100000 : 0), false };
 
 		if (i % 997 == 996)
 			s.stack = MEW_NO_STACK;
@@ -348,7 +348,7 @@ static void build_hostile(struct mew_model *m)
 		free(lengthy);
 	}
 	for (uint32_t depth = 1; depth <= n; depth++) {
-		const struct mew_cpu_sample s = { mew_model_stack(m, places + n - depth, depth), 0, depth, 1000 };
+		const struct mew_cpu_sample s = { mew_model_stack(m, places + n - depth, depth), 0, depth, 1000, false };
 		const struct mew_heap_stack h = { s.stack, 10, 20, 1, 10 };
 
 		c = mew_model_case(m, fx_html_hostile_names[1], fx_html_hostile_names[0]);
@@ -377,7 +377,7 @@ static void build_large(struct mew_model *m, size_t frames)
 	}
 	for (size_t made = 0; made < frames;) {
 		uint32_t depth = 8 + next_random(&seed, 52), f = next_random(&seed, 4);
-		struct mew_cpu_sample s = { 0, 0, made, 1000 * (1 + next_random(&seed, 100)) };
+		struct mew_cpu_sample s = { 0, 0, made, 1000 * (1 + next_random(&seed, 100)), false };
 
 		for (uint32_t i = 0; i < depth; i++) {
 			places[depth - 1 - i] = f; /* locations are numbered as they were made */

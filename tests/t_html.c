@@ -412,7 +412,7 @@ static struct mew_model *small_model(void)
 	assert_int_equal(mew_model_set_lines(m, main1, &l1, 1) | mew_model_set_lines(m, main2, &l2, 1), 0);
 	assert_int_equal(mew_model_set_lines(m, work, lw, 2), 0);
 	for (uint32_t i = 0; i < MEW_COUNTOF(stacks); i++) {
-		const struct mew_cpu_sample s = { stacks[i], 0, i, 100 + i };
+		const struct mew_cpu_sample s = { stacks[i], 0, i, 100 + i, false };
 		const struct mew_heap_stack h = { stacks[i], 1, 2, 3, 4 };
 
 		assert_int_equal(mew_model_add_sample(c, &s) | mew_model_add_heap_stack(c, &h), 0);
