@@ -14,10 +14,13 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+#include <ucontext.h>
 
 #include "fx_cpu_rig.h"
 #include "os.h"
+#include "unwinder.h"
 
 #define TRIES 3
 
@@ -148,12 +151,85 @@ static void t_end_of_stack(void **state)
 	rig_fini(&r);
 }
 
+static char fiber_stack[131072] __attribute__((aligned(16)));
+static ucontext_t outside, on_fiber;
+
+FX_IN(fx_body) static void fiber(void)
+{
+	(void)fx_one(fx_us(30000));
+	__asm__ volatile("" : : : "memory");
+}
+
+static void fiber_body(struct rig *r, unsigned thread, void *arg)
+{
+	(void)r;
+	(void)thread;
+	(void)arg;
+	assert_int_equal(getcontext(&on_fiber), 0);
+	on_fiber.uc_stack.ss_sp = fiber_stack;
+	on_fiber.uc_stack.ss_size = sizeof fiber_stack;
+	on_fiber.uc_link = &outside;
+	makecontext(&on_fiber, fiber, 0);
+	assert_int_equal(swapcontext(&outside, &on_fiber), 0);
+}
+
+static void run_fiber(size_t *samples, size_t *with_caller, size_t *truncated)
+{
+	struct rig r = { .body = fiber_body };
+
+	*with_caller = 0;
+	rig_run(&r);
+	assert_int_equal(r.status, MEW_OK);
+	*samples = rig_hits(&r, FX_RANGE(fx_one));
+	for (size_t i = 0; i < r.row->nsamples; i++)
+		*with_caller += rig_frame_in(&r, &r.row->samples[i], 0, FX_RANGE(fx_one)) &&
+				rig_passes(&r, &r.row->samples[i], FX_RANGE(fx_body));
+	*truncated = r.row->cpu.truncated;
+	rig_fini(&r);
+}
+
+static void t_fibers(void **state)
+{
+	size_t samples, with_caller, truncated;
+
+	(void)state;
+	run_fiber(&samples, &with_caller, &truncated);
+	assert_true(samples > 20);
+	assert_int_equal(with_caller, 0);
+	assert_true(truncated >= samples);
+
+	assert_int_equal(mew_stack_register(fiber_stack, fiber_stack + sizeof fiber_stack), MEW_OK);
+	run_fiber(&samples, &with_caller, &truncated);
+	assert_int_equal(mew_stack_unregister(fiber_stack), MEW_OK);
+	assert_true(samples > 20);
+	assert_int_equal(with_caller, samples);
+	assert_true(truncated < samples / 10);
+}
+
+/* The row says whose stacks these are. */
+static void t_another_unwinder_is_named(void **state)
+{
+	struct rig r = { .body = sort_body };
+	struct mew_error err;
+
+	(void)state;
+	assert_int_equal(mew_unwinder_use("fp", &err), MEW_OK);
+	rig_run(&r);
+	assert_int_equal(mew_unwinder_use("table", &err), MEW_OK);
+	assert_int_equal(r.status, MEW_OK);
+	assert_non_null(r.row->cpu.reason);
+	assert_non_null(strstr(r.row->cpu.reason, "MEW_UNWINDER=fp"));
+	rig_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(t_sleep),
 		cmocka_unit_test(t_stack_through_libc),
 		cmocka_unit_test(t_end_of_stack),
+		cmocka_unit_test(t_fibers),
+		cmocka_unit_test(t_another_unwinder_is_named),
 	};
 
 	(void)fx_us(1); /* measured before any window */

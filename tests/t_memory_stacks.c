@@ -12,6 +12,7 @@
 
 #include "fx_alloc_rig.h"
 #include "modules.h"
+#include "unwinder.h"
 
 static MEW_NOINLINE void *allocate_here(size_t size)
 {
@@ -92,10 +93,24 @@ static void test_leaf_is_the_callers_code(void **state)
 	alloc_rig_free(&rig);
 }
 
+/* What a walk itself allocates, as libunwind does, is none of the program's. */
+static void test_other_unwinders_find_the_same(void **state)
+{
+	static const char *const names[] = { "fp", "libunwind" };
+	struct mew_error err;
+
+	for (size_t i = 0; i < MEW_COUNTOF(names); i++) {
+		if (mew_unwinder_use(names[i], &err) == MEW_OK)
+			test_what_each_stack_held_at_the_peak(state);
+		assert_int_equal(mew_unwinder_use("table", &err), MEW_OK);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_each_stack_held_at_the_peak),
+		cmocka_unit_test(test_other_unwinders_find_the_same),
 		cmocka_unit_test(test_leaf_is_the_callers_code),
 	};
 
