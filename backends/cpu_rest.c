@@ -22,8 +22,8 @@
 #define GROWTH_MOST 16u
 
 /*
- * The syscall instruction leaves its return address in rcx; the kernel shows that address as where the thread is, or the
- * instruction two bytes before it, to be run again. Elsewhere all places may be system calls.
+ * The syscall instruction leaves its return address in rcx; the kernel shows that address as where the thread is, or
+ * the instruction two bytes before it, to be run again. On other processors every place may be a system call.
  */
 static bool is_in_syscall(const void *ucontext)
 {
@@ -59,9 +59,9 @@ static bool has_waited(struct mew_cpu_rest *rest)
 }
 
 /*
- * In a system call, was it asleep for nearly all of the time between two ticks? Three quarters: a stretch in which it was
- * woken or fell asleep is none. Where ticks are close, waking for them alone takes more than a quarter: then a thread that
- * was off for a part of the time is asleep when it went to wait.
+ * In a system call, was it asleep for nearly all of the time between two ticks? Three quarters: a stretch in which it
+ * was woken or fell asleep is none. Where ticks are close, waking for them alone takes more than a quarter: then a
+ * thread that was off for a part of the time is asleep when it went to wait.
  */
 static bool is_sleep(struct mew_cpu_rest *rest, uint64_t off, uint64_t elapsed)
 {
@@ -119,7 +119,7 @@ bool mew_cpu_rest_is_asleep(struct mew_cpu_thread *t, const void *ucontext, uint
 		rest->put_off = 0;
 		return false;
 	}
-	/* that is mew's own waking, and what the thread itself ran before it fell asleep is more: step over the least seen */
+	/* that is mew's own waking; what the thread ran before it fell asleep makes it more: step over the least seen */
 	if (ran < rest->wake_ns)
 		rest->wake_ns = ran;
 	t->cell_ns += rest->wake_ns;

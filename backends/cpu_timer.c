@@ -1,7 +1,7 @@
 /*
  * cpu_timer.c - a thread's grid of random sampling points, and the tick that records.
- * Layer L3. The tick runs in a signal handler: it reads clocks and arms the next tick, no more is asked of the system. It
- * interns the stack: measured, a fifth of the cost and a tenth of the memory of copying stacks into fresh pages.
+ * Layer L3. The tick runs in a signal handler: it reads clocks and arms the next tick, no more is asked of the system.
+ * It interns the stack: measured, a fifth of the cost and a tenth of the memory of copying stacks into fresh pages.
  */
 #include "config.h"
 
@@ -358,7 +358,8 @@ static int prepare(struct mew_cpu_thread *t, struct mew_error *err)
 		int status = mew_error_errno(err, MEW_E_DENIED,
 					     t->window->engine == MEW_CPU_ENGINE_PERF
 						     ? "no perf event for a benchmark thread: raise ulimit -n"
-						     : "no timer for a benchmark thread: raise ulimit -i (pending signals)");
+						     : "no timer for a benchmark thread: raise ulimit -i "
+						       "(pending signals)");
 
 		mew_ring_fini(&t->ring);
 		return status;

@@ -150,8 +150,8 @@ enum mew_cpu_engine { /* in no order */
 };
 
 /*
- * Create a timer for a thread id that sends `number` with `value`. A timer of CLOCK_THREAD_CPUTIME_ID goes by the calling
- * thread.
+ * Create a timer for a thread id that sends `number` with `value`. A timer of CLOCK_THREAD_CPUTIME_ID goes by the
+ * calling thread.
  *
  * Returns  the kernel's timer number; -1 with errno
  * Context  any thread, outside windows
