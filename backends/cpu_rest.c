@@ -119,7 +119,7 @@ bool mew_cpu_rest_is_asleep(struct mew_cpu_thread *t, const void *ucontext, uint
 		rest->put_off = 0;
 		return false;
 	}
-	/* that is mew's own waking; what the thread ran before it fell asleep makes it more: step over the least seen */
+	/* mew's own waking, or more where the thread ran before it fell asleep: step over the least seen */
 	if (ran < rest->wake_ns)
 		rest->wake_ns = ran;
 	t->cell_ns += rest->wake_ns;
