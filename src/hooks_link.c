@@ -11,6 +11,7 @@
 #include <string.h>
 
 extern const struct mew_hooks_api *mew_hooks_api(unsigned version) __attribute__((weak));
+extern const struct mew_threads_api *mew_threads_api(unsigned version) __attribute__((weak));
 
 const struct mew_hooks_api *mew_hooks_link(void)
 {
@@ -24,4 +25,18 @@ const struct mew_hooks_api *mew_hooks_link(void)
 	}
 	api = find != NULL ? find(MEW_HOOKS_VERSION) : NULL;
 	return api != NULL && api->size >= sizeof *api ? api : NULL; /* an older build lacks the members at the end */
+}
+
+const struct mew_threads_api *mew_threads_link(void)
+{
+	const struct mew_threads_api *(*find)(unsigned) = mew_threads_api;
+	const struct mew_threads_api *api;
+
+	if (find == NULL) {
+		void *symbol = dlsym(RTLD_DEFAULT, "mew_threads_api");
+
+		memcpy(&find, &symbol, sizeof find);
+	}
+	api = find != NULL ? find(MEW_THREADS_VERSION) : NULL;
+	return api != NULL && api->size >= sizeof *api && api->is_first() ? api : NULL;
 }

@@ -10,4 +10,10 @@
 /* The hooks' interface; NULL when the library is not in the process or speaks another version. Context: any thread. */
 const struct mew_hooks_api *mew_hooks_link(void);
 
+/*
+ * The wrappers of pthread_create, dlopen and dlclose that the program's calls reach: those of libmew_threads or of
+ * libmew_hooks; NULL when there are none. Context: any thread, not signal, not malloc.
+ */
+const struct mew_threads_api *mew_threads_link(void);
+
 #endif

@@ -51,6 +51,7 @@ malloc_usable_size
 memalign
 mew_hooks_api
 mew_pool_watch_v1_
+mew_threads_api
 mmap
 mmap64
 mremap
@@ -60,17 +61,20 @@ pthread_create
 pvalloc
 realloc
 reallocarray
+thrd_create
 valloc
 EOF
-library=${builddir-.}/.libs/libmew_hooks.so
-if [ -e "$library" ]; then
+printf '%s\n' dlclose dlopen mew_threads_api pthread_create thrd_create >"$work/threads"
+for name in hooks threads; do
+	library=${builddir-.}/.libs/libmew_$name.so
+	[ -e "$library" ] || continue
 	nm -D --defined-only "$library" | awk '{ print $3 }' | LC_ALL=C sort -u >"$work/dynamic"
-	same "the hooks put these names in front and no others" "$work/hooks" "$work/dynamic"
+	same "libmew_$name puts these names in front and no others" "$work/$name" "$work/dynamic"
 	# room for thread-local variables is small where a library is loaded late, and malloc may not be asked for more
 	size=$(readelf -lW "$library" | awk '$1 == "TLS" { print $6 }')
 	echo "$((${size:-0} <= 256))" >"$work/small"
 	echo 1 >"$work/one"
-	same "thread-local variables of the hooks: 256 bytes at most" "$work/one" "$work/small"
-fi
+	same "thread-local variables of libmew_$name: 256 bytes at most" "$work/one" "$work/small"
+done
 echo "1..$number"
 exit $failed

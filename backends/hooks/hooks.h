@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "threads.h"
+
 #define MEW_HOOKS_VERSION 1u
 
 /*
@@ -38,13 +40,6 @@ struct mew_map_family {
 };
 
 struct mew_pool_watch_; /* mew/pool.h */
-
-/* Who wants to hear of threads and modules; members may be NULL. Each call keeps errno as it was. */
-struct mew_hooks_listener {
-	void (*thread_start)(void);    /* on the new thread, before its function */
-	void (*thread_exit)(void);     /* there, after its function or pthread_exit; TSD destructors follow */
-	void (*modules_changed)(void); /* on the thread that called dlopen or dlclose, after it, without loader lock */
-};
 
 struct mew_hooks_api {
 	unsigned version; /* MEW_HOOKS_VERSION */

@@ -42,6 +42,9 @@ bool mew_hooks_resolve(void);
 /* The next definition of a function after this library, as an address; 0 for none. Context: not malloc. */
 uintptr_t mew_hooks_find(const char *name);
 
+/* Where the file that holds an address is loaded; 0 for none. Context: not malloc. */
+uintptr_t mew_hooks_module_base(uintptr_t address);
+
 /* Memory until resolution is done: never given back, zeroed, aligned to 16. Ends the process when it is used up. */
 void *mew_hooks_boot_alloc(size_t size, size_t alignment);
 bool mew_hooks_boot_owns(const void *block);

@@ -22,14 +22,6 @@
 static unsigned char boot_memory[BOOT_BYTES] __attribute__((aligned(4096)));
 static size_t boot_used;
 
-void mew_hooks_die(const char *text)
-{
-	ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
-
-	(void)ignored;
-	_exit(127);
-}
-
 void *mew_hooks_boot_alloc(size_t size, size_t alignment)
 {
 	size_t old = __atomic_load_n(&boot_used, __ATOMIC_RELAXED), begin, end;
@@ -149,33 +141,12 @@ static size_t checked_usable_size(void *block)
 
 struct mew_malloc_family mew_hooks_next;
 
-static uintptr_t module_base(uintptr_t address)
-{
-	Dl_info info;
-
-	return address != 0 && dladdr((const void *)address, &info) != 0 ? (uintptr_t)info.dli_fbase : 0;
-}
-
-/*
- * The next function of that name in the search order. Where libc was put ahead of the hooks, to time at its native
- * speed, nothing follows and the first one of all is it; our own calls must still work then, although nobody else's
- * come here.
- */
-uintptr_t mew_hooks_find(const char *name)
-{
-	uintptr_t found = (uintptr_t)dlsym(RTLD_NEXT, name);
-
-	if (found == 0)
-		found = (uintptr_t)dlsym(RTLD_DEFAULT, name);
-	return module_base(found) == module_base((uintptr_t)&mew_hooks_next) ? 0 : found;
-}
-
 /* A function of this name from one file; 0 when the next one is another file's. */
 static uintptr_t find_beside(const char *name, uintptr_t base)
 {
 	uintptr_t found = mew_hooks_find(name);
 
-	return found != 0 && module_base(found) == base ? found : 0;
+	return found != 0 && mew_hooks_module_base(found) == base ? found : 0;
 }
 
 /*
@@ -226,7 +197,7 @@ static void look_up(void)
 	provider.do_pvalloc = (void *(*)(size_t))mew_hooks_find("pvalloc"); /* musl has none */
 	if (provider.do_pvalloc == NULL)
 		provider.do_pvalloc = pvalloc_by_memalign;
-	fill_gaps(module_base((uintptr_t)provider.do_free));
+	fill_gaps(mew_hooks_module_base((uintptr_t)provider.do_free));
 	mew_hooks_next = provider;
 	if (mew_hooks_boot_was_used()) {
 		mew_hooks_next.do_free = checked_free;

@@ -1,7 +1,8 @@
 /*
- * wrap.c - pthread_create, dlopen, dlclose: passed on unchanged, with a word to the listener of the running capture.
+ * wrap.c - pthread_create, thrd_create, dlopen, dlclose: passed on unchanged, with a word to the listener of a capture.
  * Below all layers; any thread, not malloc. Without a listener a call is passed on by a jump. There is no wrapper of
  * fork: arm() registers a pthread_atfork handler, which also covers daemon() and forkpty(), whose fork no wrapper sees.
+ * Compiled twice: into libmew_hooks, and with MEW_THREADS_ALONE into libmew_threads, which leaves malloc as it is.
  */
 #include "config.h"
 
@@ -13,11 +14,17 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <unistd.h>
 
 #define STARTS 128u
 
 static const struct mew_hooks_listener *listener;
-static uint64_t deepbind_dropped, modules_unannounced;
+static uint64_t modules_unannounced;
+#ifndef MEW_THREADS_ALONE
+static uint64_t deepbind_dropped;
+#endif
 
 int mew_hooks_set_listener(const struct mew_hooks_listener *wanted)
 {
@@ -30,10 +37,12 @@ int mew_hooks_set_listener(const struct mew_hooks_listener *wanted)
 	return __atomic_compare_exchange_n(&listener, &none, wanted, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED) ? 0 : -1;
 }
 
+#ifndef MEW_THREADS_ALONE
 uint64_t mew_hooks_deepbind_dropped(void)
 {
 	return __atomic_load_n(&deepbind_dropped, __ATOMIC_RELAXED);
 }
+#endif
 
 uint64_t mew_hooks_modules_unannounced(void)
 {
@@ -68,7 +77,7 @@ static uintptr_t next_of(uintptr_t *slot, const char *name)
 	if (found == 0) {
 		found = mew_hooks_find(name);
 		if (found == 0)
-			mew_hooks_die("libmew_hooks: the C library has no pthread_create, dlopen or dlclose\n");
+			mew_hooks_die("mew: the C library has no pthread_create, thrd_create, dlopen or dlclose\n");
 		__atomic_store_n(slot, found, __ATOMIC_RELAXED);
 	}
 	return found;
@@ -79,21 +88,27 @@ static uintptr_t next_of(uintptr_t *slot, const char *name)
 /* What a new thread needs to begin. Not from the heap: that would be an allocation the program never made. */
 struct start {
 	void *(*function)(void *);
+	int (*c11_function)(void *); /* in place of the other one */
 	void *argument;
 	unsigned char taken;
 };
 static struct start starts[STARTS];
 
+/* The raw call: a map of mew's own is none of the program's. */
+static struct start *map_start(void)
+{
+	long page = syscall(SYS_mmap, NULL, sizeof(struct start), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0L);
+
+	return page == -1 ? NULL : (struct start *)page;
+}
+
 static struct start *take_start(void)
 {
-	void *page;
-
 	for (size_t i = 0; i < STARTS; i++)
 		if (!__atomic_exchange_n(&starts[i].taken, 1, __ATOMIC_ACQUIRE))
 			return &starts[i];
-	page = mew_hooks_maps_next.do_map(NULL, sizeof(struct start), PROT_READ | PROT_WRITE,
-					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return page == MAP_FAILED ? NULL : page;
+	return map_start();
 }
 
 static void give_start_back(struct start *s)
@@ -101,7 +116,7 @@ static void give_start_back(struct start *s)
 	if ((uintptr_t)s - (uintptr_t)starts < sizeof starts)
 		__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
 	else
-		(void)mew_hooks_maps_next.do_unmap(s, sizeof *s);
+		(void)syscall(SYS_munmap, s, sizeof *s);
 }
 
 static void leave_thread(void *unused)
@@ -128,32 +143,90 @@ __attribute__((noinline, section("mew_thread_main"))) void *mew_hooks_thread_mai
 	give_start_back(data);
 	tell(CALL_THREAD_START);
 	pthread_cleanup_push(leave_thread, NULL);
-	result = s.function(s.argument);
+	result = s.function != NULL ? s.function(s.argument) : (void *)(intptr_t)s.c11_function(s.argument);
 	pthread_cleanup_pop(1);
 	return result;
 }
 
+static int c11_main(void *data)
+{
+	return (int)(intptr_t)mew_hooks_thread_main(data);
+}
+
+/* Room for a start that the listener hears of; NULL: nobody listens, or there is no memory. */
+static struct start *prepare_start(void *(*function)(void *), int (*c11_function)(void *), void *argument)
+{
+	struct start *s;
+
+	if (__atomic_load_n(&listener, __ATOMIC_RELAXED) == NULL)
+		return NULL;
+	s = take_start();
+	if (s != NULL) {
+		s->function = function;
+		s->c11_function = c11_function;
+		s->argument = argument;
+	}
+	return s;
+}
+
 typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+typedef int c11_create_fn(thrd_t *, thrd_start_t, void *);
 
 MEW_HOOKS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
 				    void *argument)
 {
 	static uintptr_t next;
 	create_fn *create = (create_fn *)next_of(&next, "pthread_create");
-	struct start *s;
+	struct start *s = prepare_start(function, NULL, argument);
 	int error;
 
-	if (__atomic_load_n(&listener, __ATOMIC_RELAXED) == NULL)
-		return create(thread, attr, function, argument);
-	s = take_start();
 	if (s == NULL)
 		return create(thread, attr, function, argument);
-	s->function = function;
-	s->argument = argument;
 	error = create(thread, attr, mew_hooks_thread_main, s);
 	if (error != 0)
 		give_start_back(s);
 	return error;
+}
+
+/* glibc makes it without a call of pthread_create that anybody could see. */
+MEW_HOOKS_EXPORT int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
+{
+	static uintptr_t next;
+	c11_create_fn *create = (c11_create_fn *)next_of(&next, "thrd_create");
+	struct start *s = prepare_start(NULL, function, argument);
+	int result;
+
+	if (s == NULL)
+		return create(thread, function, argument);
+	result = create(thread, c11_main, s);
+	if (result != thrd_success)
+		give_start_back(s);
+	return result;
+}
+
+static int is_first(void)
+{
+	static const char here;
+
+	return mew_hooks_module_base((uintptr_t)dlsym(RTLD_DEFAULT, "pthread_create")) ==
+	       mew_hooks_module_base((uintptr_t)&here);
+}
+
+MEW_HOOKS_EXPORT const struct mew_threads_api *mew_threads_api(unsigned version)
+{
+	static struct mew_threads_api api = {
+		.version = MEW_THREADS_VERSION,
+		.size = sizeof(struct mew_threads_api),
+		.set_listener = mew_hooks_set_listener,
+		.is_first = is_first,
+		.modules_unannounced = mew_hooks_modules_unannounced,
+	};
+
+	if (version != MEW_THREADS_VERSION)
+		return NULL;
+	api.thread_lo = (uintptr_t)mew_hooks_thread_main;
+	api.thread_hi = (uintptr_t)mew_hooks_thread_end;
+	return &api;
 }
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
@@ -200,11 +273,13 @@ MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *dlopen(const char *path, int flags)
 {
 	dlopen_fn *open = (dlopen_fn *)next_of(&next_dlopen, "dlopen");
 
+#ifndef MEW_THREADS_ALONE
 	if ((flags & RTLD_DEEPBIND) != 0) {
 		/* such a library binds to libc's malloc past the hooks, and past any other allocator */
 		flags &= ~RTLD_DEEPBIND;
 		(void)__atomic_fetch_add(&deepbind_dropped, 1, __ATOMIC_RELAXED);
 	}
+#endif
 	if (__atomic_load_n(&listener, __ATOMIC_RELAXED) == NULL)
 		MEW_HOOKS_JUMP return open(path, flags);
 	if (!depends_on_caller(path, __builtin_return_address(0)))
