@@ -62,16 +62,16 @@ static int set_timer(int timer, uint64_t at_ns)
 
 /* --- perf -------------------------------------------------------------------------------------------------------- */
 
-static int send_to_this_thread(int event, int number)
+static int send_to_thread(int tid, int event, int number)
 {
-	struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = mew_os_tid() };
+	struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = tid };
 
 	if (fcntl(event, F_SETSIG, number) != 0 || fcntl(event, F_SETOWN_EX, &owner) != 0)
 		return -1;
 	return fcntl(event, F_SETFL, O_ASYNC | O_NONBLOCK);
 }
 
-int mew_cpu_event_open(int number)
+static int open_event(int tid, int number)
 {
 	struct perf_event_attr attr;
 	int event, saved;
@@ -82,13 +82,18 @@ int mew_cpu_event_open(int number)
 	attr.config = PERF_COUNT_SW_TASK_CLOCK;
 	attr.sample_period = FAR_NS;
 	attr.disabled = 1;
-	event = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (event < 0 || send_to_this_thread(event, number) == 0)
+	event = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (event < 0 || send_to_thread(tid, event, number) == 0)
 		return event;
 	saved = errno;
 	(void)close(event);
 	errno = saved;
 	return -1;
+}
+
+int mew_cpu_event_open(int number)
+{
+	return open_event(mew_os_tid(), number);
 }
 
 /* One that is due still has its overflow to come: another REFRESH would grant it a second. */
@@ -105,13 +110,14 @@ static int arm_event(struct mew_cpu_thread *t, uint64_t delay_ns)
 
 int mew_cpu_engine_open(struct mew_cpu_thread *t)
 {
-	clockid_t clock = t->window->engine == MEW_CPU_ENGINE_CPU_TIMER ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+	clockid_t own = t->tid == mew_os_tid() ? CLOCK_THREAD_CPUTIME_ID : t->cpu_clock;
+	clockid_t clock = t->window->engine == MEW_CPU_ENGINE_CPU_TIMER ? own : CLOCK_MONOTONIC;
 
 	if (t->window->engine != MEW_CPU_ENGINE_PERF) {
 		t->timer = mew_cpu_timer_create(clock, t->tid, t->signal_number, mew_cpu_slot_value(t));
 		return t->timer < 0 ? -1 : 0;
 	}
-	t->event = mew_cpu_event_open(t->signal_number);
+	t->event = open_event(t->tid, t->signal_number);
 	mew_cpu_slot_event(t, t->event);
 	return t->event < 0 ? -1 : 0;
 }

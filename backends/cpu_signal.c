@@ -56,12 +56,19 @@ static void clear_slot(struct mew_cpu_thread *t)
 	atomic_store(&t->armed, 0);
 	atomic_store(&t->held, 0);
 	atomic_store(&t->paused, 0);
+	atomic_store(&t->away, 0);
 	atomic_store(&t->asleep, 0);
 	atomic_store(&t->pauses, 0);
+	atomic_store(&t->helper, 0);
+	atomic_store(&t->sp_seen, 0);
 	t->timer = -1;
 	t->event = -1;
 	atomic_store(&t->event_due, 0);
 	t->was_blocked = false;
+	t->window = NULL;
+	t->entry_lo = t->entry_hi = 0;
+	t->found_by_scan = false;
+	t->looks = 0;
 	memset(&t->rest, 0, sizeof t->rest);
 	t->cost_ns16 = 0;
 	t->pause_seen = 0;
@@ -91,6 +98,24 @@ struct mew_cpu_thread *mew_cpu_slot_take(void)
 void mew_cpu_slot_give(struct mew_cpu_thread *t)
 {
 	atomic_store(&t->taken, 0);
+}
+
+struct mew_cpu_thread *mew_cpu_slot_next(const struct mew_cpu_thread *t)
+{
+	uintptr_t i = t == NULL ? 0 : ((uintptr_t)t - shared.slots) / MEW_CPU_SLOT_BYTES + 1;
+
+	if (shared.slots == 0 || i >= MEW_CPU_SLOTS)
+		return NULL;
+	/* slots are taken from the first on: behind one that nobody ever had nobody was */
+	return (atomic_load(&slot_at(i)->taken) | atomic_load(&slot_at(i)->generation)) != 0 ? slot_at(i) : NULL;
+}
+
+struct mew_cpu_thread *mew_cpu_slot_of(int tid)
+{
+	for (struct mew_cpu_thread *t = mew_cpu_slot_next(NULL); t != NULL; t = mew_cpu_slot_next(t))
+		if (atomic_load(&t->taken) != 0 && t->tid == tid)
+			return t;
+	return NULL;
 }
 
 void *mew_cpu_slot_value(struct mew_cpu_thread *t)
@@ -230,17 +255,9 @@ static int install(int number)
 
 static struct mew_cpu_thread *slot_of_caller(void)
 {
-	int tid = mew_os_tid();
+	struct mew_cpu_thread *t = mew_cpu_slot_of(mew_os_tid());
 
-	for (uintptr_t i = 0; i < MEW_CPU_SLOTS; i++) {
-		struct mew_cpu_thread *t = slot_at(i);
-
-		if (atomic_load(&t->generation) == 0)
-			break; /* slots are taken from the first on: no one ever was here or behind */
-		if (atomic_load(&t->taken) != 0 && mew_cpu_engine_is_open(t) && t->tid == tid)
-			return t;
-	}
-	return NULL;
+	return t != NULL && mew_cpu_engine_is_open(t) ? t : NULL;
 }
 
 static void before_fork(void)
@@ -262,16 +279,15 @@ static void after_fork_in_parent(void)
 /* Timers are not inherited, but their numbers may be given again: forget them. Perf events are, as descriptors. */
 static void after_fork_in_child(void)
 {
-	for (uintptr_t i = 0; i < MEW_CPU_SLOTS && atomic_load(&slot_at(i)->generation) != 0; i++) {
-		struct mew_cpu_thread *t = slot_at(i);
-
+	for (struct mew_cpu_thread *t = mew_cpu_slot_next(NULL); t != NULL; t = mew_cpu_slot_next(t)) {
 		atomic_store(&t->armed, 0);
 		atomic_store(&t->held, 0);
 		atomic_store(&t->asleep, 0);
 		atomic_store(&t->busy, 0);
 		(void)atomic_fetch_add(&t->generation, 1);
 		t->timer = -1;
-		mew_cpu_engine_close(t);
+		if (atomic_load(&t->generation) > 1) /* else another thread had just begun to take it */
+			mew_cpu_engine_close(t);
 	}
 }
 

@@ -7,6 +7,7 @@
 
 #include "cpu_timer.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -138,11 +139,12 @@ static size_t walk(struct mew_cpu_thread *t, const void *ucontext, enum mew_unwi
 	mew_unwind_from_ucontext(&regs, ucontext);
 	if (!may_walk(t, &regs)) {
 		t->pcs[0] = regs.ip; /* the function is known, how it was called is not */
+		if (t->unwind.stack_hi == 0)
+			atomic_store_explicit(&t->sp_seen, regs.sp, memory_order_relaxed);
 		*stop = MEW_STOP_BAD_STACK;
 		return 1;
 	}
-	return mew_unwind_walk(&t->unwind, &regs, t->window->entry_lo, t->window->entry_hi, t->pcs,
-			       MEW_CPU_FRAMES_MAX, stop);
+	return mew_unwind_walk(&t->unwind, &regs, t->entry_lo, t->entry_hi, t->pcs, MEW_CPU_FRAMES_MAX, stop);
 }
 
 /* A run of any length must fit: each time half of what was left is used, the rest is spent at half the rate. */
@@ -243,7 +245,8 @@ static void sample(struct mew_cpu_thread *t, const void *ucontext)
 	uint64_t wall_now = mew_os_now_ns();
 	uint64_t now = is_on_cpu_time(t) ? mew_os_thread_cpu_ns() : wall_now;
 
-	if (atomic_load_explicit(&t->paused, memory_order_relaxed) != 0)
+	if ((atomic_load_explicit(&t->paused, memory_order_relaxed) |
+	     atomic_load_explicit(&t->away, memory_order_relaxed)) != 0)
 		skip_paused(t, now, wall_now);
 	else if (!is_on_cpu_time(t) || !is_early(t, ucontext, now, wall_now))
 		record(t, ucontext, now, wall_now);
@@ -269,6 +272,7 @@ int mew_cpu_thread_arm(struct mew_cpu_thread *t, uint64_t wall_now)
 	(void)clock_gettime(t->cpu_clock, &cpu);
 	mew_cpu_rest_start(t, wall_now, (uint64_t)cpu.tv_sec * NS_PER_S + (uint64_t)cpu.tv_nsec);
 	t->period_ns = t->window->period_ns;
+	t->full_steps = 0;
 	start_grid(t, now);
 	atomic_store(&t->armed, 1);
 	if (arm_next(t, now, wall_now) == 0)
@@ -342,7 +346,31 @@ static void rehearse(struct mew_cpu_thread *t)
 	mew_cpu_engine_off(t);
 }
 
-static int prepare(struct mew_cpu_thread *t, struct mew_error *err)
+struct mew_cpu_thread *mew_cpu_thread_take(int tid)
+{
+	struct mew_cpu_thread *t = mew_cpu_slot_take();
+
+	if (t == NULL)
+		return NULL;
+	t->tid = tid;
+	t->signal_number = mew_cpu_signal_number();
+	seed_random(t);
+	return t;
+}
+
+int mew_cpu_thread_equip(struct mew_cpu_thread *t, const struct mew_cpu_window *window, size_t records)
+{
+	if (mew_ring_init(&t->ring, sizeof(struct mew_cpu_record), records) != 0)
+		return -1;
+	t->window = window;
+	if (mew_cpu_engine_open(t) == 0)
+		return 0;
+	mew_ring_fini(&t->ring);
+	t->window = NULL;
+	return -1;
+}
+
+static int prepare(struct mew_cpu_thread *t, const struct mew_cpu_window *window, struct mew_error *err)
 {
 	if (mew_unwind_thread_init(&t->unwind) != 0)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
@@ -351,43 +379,41 @@ static int prepare(struct mew_cpu_thread *t, struct mew_error *err)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the unwind tables of the loaded files");
 	if (pthread_getcpuclockid(pthread_self(), &t->cpu_clock) != 0)
 		return mew_error_set(err, MEW_E_UNSUPPORTED, "this thread has no CPU clock");
-	if (mew_ring_init(&t->ring, sizeof(struct mew_cpu_record), MEW_CPU_RECORDS) != 0)
+	if (mew_cpu_thread_equip(t, window, MEW_CPU_RECORDS) == 0)
+		return MEW_OK;
+	if (errno == ENOMEM)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for %zu samples of a thread: raise ulimit -v",
 				     MEW_CPU_RECORDS);
-	if (mew_cpu_engine_open(t) != 0) {
-		int status = mew_error_errno(err, MEW_E_DENIED,
-					     t->window->engine == MEW_CPU_ENGINE_PERF
-						     ? "no perf event for a benchmark thread: raise ulimit -n"
-						     : "no timer for a benchmark thread: raise ulimit -i "
-						       "(pending signals)");
-
-		mew_ring_fini(&t->ring);
-		return status;
-	}
-	return MEW_OK;
+	return mew_error_errno(err, MEW_E_DENIED,
+			       window->engine == MEW_CPU_ENGINE_PERF
+				       ? "no perf event for a benchmark thread: raise ulimit -n"
+				       : "no timer for a benchmark thread: raise ulimit -i (pending signals)");
 }
 
 int mew_cpu_thread_new(struct mew_cpu_thread **out, const struct mew_cpu_window *window, struct mew_error *err)
 {
-	struct mew_cpu_thread *t = mew_cpu_slot_take();
+	struct mew_cpu_thread *t = mew_cpu_thread_take(mew_os_tid());
 	int status;
 
 	if (t == NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED, "more than %u threads are sampled: use fewer",
 				     (unsigned)MEW_CPU_SLOTS);
-	t->window = window;
-	t->tid = mew_os_tid();
-	t->signal_number = mew_cpu_signal_number();
-	seed_random(t);
-	status = prepare(t, err);
+	t->entry_lo = window->entry_lo;
+	t->entry_hi = window->entry_hi;
+	status = prepare(t, window, err);
 	if (status != MEW_OK) {
 		mew_cpu_slot_give(t);
 		return status;
 	}
 	rehearse(t);
-	set_blocked(t, false, &t->was_blocked);
+	mew_cpu_thread_unblock(t);
 	*out = t;
 	return MEW_OK;
+}
+
+void mew_cpu_thread_unblock(struct mew_cpu_thread *t)
+{
+	set_blocked(t, false, &t->was_blocked);
 }
 
 void mew_cpu_thread_detach(struct mew_cpu_thread *t)
@@ -398,9 +424,15 @@ void mew_cpu_thread_detach(struct mew_cpu_thread *t)
 		set_blocked(t, true, NULL);
 }
 
-void mew_cpu_thread_free(struct mew_cpu_thread *t)
+void mew_cpu_thread_strip(struct mew_cpu_thread *t)
 {
 	mew_cpu_engine_close(t);
 	mew_ring_fini(&t->ring);
+	t->window = NULL;
+}
+
+void mew_cpu_thread_free(struct mew_cpu_thread *t)
+{
+	mew_cpu_thread_strip(t);
 	mew_cpu_slot_give(t);
 }

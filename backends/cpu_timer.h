@@ -32,7 +32,7 @@ struct mew_cpu_window {
 	enum mew_clock clock;
 	int engine;                   /* enum mew_cpu_engine */
 	struct mew_stackset *stacks;
-	uintptr_t entry_lo, entry_hi; /* stacks end below this code */
+	uintptr_t entry_lo, entry_hi; /* stacks of benchmark threads end below this code */
 	uint64_t period_ns;
 	uint64_t opened_ns;
 };
@@ -64,6 +64,7 @@ struct mew_cpu_record {
 struct mew_cpu_thread {
 	/* written by the thread itself, read by its handler */
 	_Atomic uint32_t paused;
+	_Atomic uint32_t away;        /* waits for other benchmark threads: paused, and yet no pause of the body's */
 	_Atomic uint32_t asleep;      /* a long pause switched the timer off; resume switches it on */
 	_Atomic uint64_t pauses;
 
@@ -82,6 +83,16 @@ struct mew_cpu_thread {
 	bool was_blocked;             /* the thread had the signal blocked before mew_cpu_thread_new() */
 	clockid_t cpu_clock;          /* of this thread, readable from any */
 	const struct mew_cpu_window *window;
+	uintptr_t entry_lo, entry_hi; /* stacks end below this code; 0, 0: at the thread's end */
+
+	/* of threads that the case made itself: cpu_crew.c */
+	_Atomic uint32_t helper;      /* it is one */
+	_Atomic uintptr_t sp_seen;    /* a tick's stack pointer, left by a thread whose stack is not known; 0 none */
+	uint32_t number;              /* of its row */
+	bool found_by_scan, present;  /* no wrapper announced it; the last scan saw it */
+	bool has_cpu;
+	uint32_t looks;               /* scans that saw it */
+	uint64_t from_ns, cpu_from_ns; /* its wall and CPU time when it entered the window */
 
 	/* the handler's own between arm and disarm */
 	uint64_t random;
@@ -127,6 +138,11 @@ uint64_t mew_cpu_signal_strays(void);
 struct mew_cpu_thread *mew_cpu_slot_take(void);
 void mew_cpu_slot_give(struct mew_cpu_thread *t);
 
+/* The slots that were ever used, one after the other: the first for NULL, NULL behind the last. Context: any thread. */
+struct mew_cpu_thread *mew_cpu_slot_next(const struct mew_cpu_thread *t);
+/* The slot of a thread id; NULL for none. Context: any thread. */
+struct mew_cpu_thread *mew_cpu_slot_of(int tid);
+
 /* What a timer carries so that the handler finds the slot: its address and, in the low bits, its generation. */
 void *mew_cpu_slot_value(struct mew_cpu_thread *t);
 
@@ -159,6 +175,15 @@ enum mew_cpu_engine { /* in no order */
 int mew_cpu_timer_create(clockid_t clock, int tid, int number, void *value);
 void mew_cpu_timer_delete(int timer);
 
+/* A slot for a thread id, without records and timer; NULL when all are taken. Context: any thread. */
+struct mew_cpu_thread *mew_cpu_thread_take(int tid);
+/* Give it records and a timer that is not armed. Returns 0 or -1 with errno, nothing left. Context: any thread. */
+int mew_cpu_thread_equip(struct mew_cpu_thread *t, const struct mew_cpu_window *window, size_t records);
+/* Take both away again. Context: any thread, after mew_cpu_thread_disarm(). */
+void mew_cpu_thread_strip(struct mew_cpu_thread *t);
+/* Let the calling thread receive the signal; undone by mew_cpu_thread_detach(). */
+void mew_cpu_thread_unblock(struct mew_cpu_thread *t);
+
 /*
  * Open perf's task clock for the calling thread, kernel included, to send `number` to it once it is armed.
  *
@@ -168,10 +193,10 @@ void mew_cpu_timer_delete(int timer);
 int mew_cpu_event_open(int number);
 
 /*
- * Make the window's engine for the calling thread, switched off; t->tid and t->signal_number are set. Close it.
+ * Make the window's engine for the thread t->tid, switched off; t->signal_number is set. Close it.
  *
  * Returns  0 or -1 with errno and nothing left behind
- * Context  open: the thread itself, outside windows; close: any thread, after mew_cpu_thread_disarm()
+ * Context  any thread; close: after mew_cpu_thread_disarm()
  */
 int mew_cpu_engine_open(struct mew_cpu_thread *t);
 void mew_cpu_engine_close(struct mew_cpu_thread *t);
@@ -245,6 +270,15 @@ void mew_cpu_thread_tick(struct mew_cpu_thread *t, const void *ucontext);
 
 /* The slow half of resume. Context: the sampled thread. */
 void mew_cpu_thread_wake(struct mew_cpu_thread *t);
+
+/* The thread waits, or goes on. Context: the sampled thread. */
+static inline void mew_cpu_thread_wait(struct mew_cpu_thread *t, bool waits)
+{
+	atomic_store_explicit(&t->away, waits, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!waits && atomic_load_explicit(&t->asleep, memory_order_relaxed) != 0)
+		mew_cpu_thread_wake(t);
+}
 
 /* Leave and enter the figures: a store each. Context: the sampled thread. */
 static inline void mew_cpu_thread_pause(struct mew_cpu_thread *t)

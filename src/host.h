@@ -42,7 +42,7 @@ struct mew_host {
 	uint64_t deadline_ns;   /* of the open case */
 	uint32_t deadline_item;
 	struct mew_wire in, out;
-	char preload_hooks[2048], preload_native[1024];
+	char preload_hooks[2048], preload_native[2048];
 };
 
 /*

@@ -74,22 +74,34 @@ static int choose_hooks(struct mew_host *h, struct mew_error *err)
 	return MEW_OK;
 }
 
+/* The wrapper that announces threads; where it cannot be had, the CPU backend looks for them itself. Returns its length. */
+static size_t choose_threads(const struct mew_host *h, char *out, size_t size)
+{
+	if (mew_model_fact(h->facts, "sanitizer") != NULL || has_fact(h, "linked", "statically"))
+		return 0;
+	return library_path(h, "libmew_threads.so.0", out, size);
+}
+
 /*
  * Timing and sampling run at the native speed of malloc: the library that provides the next malloc is preloaded, so that
- * it comes before the hooks in the search. The memory pass needs the hooks first.
+ * it comes before the hooks in the search, and for sampling the wrapper of pthread_create in front of it. The memory
+ * pass needs the hooks first.
  */
 static int choose_preload(struct mew_host *h, enum mew_pass pass, struct mew_error *err)
 {
+	size_t size = sizeof h->preload_native, n = 0;
 	const char *next;
 
 	h->preload = NULL;
 	if (pass == MEW_PASS_MEMORY)
 		return choose_hooks(h, err);
+	if (pass == MEW_PASS_CPU)
+		n = choose_threads(h, h->preload_native, size);
 	next = mew_model_fact(h->facts, "allocator");
-	if (!has_fact(h, "hooks", "first") || next == NULL || next[0] != '/')
-		return MEW_OK;
-	(void)snprintf(h->preload_native, sizeof h->preload_native, "%s", next);
-	h->preload = h->preload_native;
+	if (has_fact(h, "hooks", "first") && next != NULL && next[0] == '/')
+		n += (size_t)snprintf(h->preload_native + n, size - n, "%s%s", n > 0 ? ":" : "", next);
+	if (n > 0)
+		h->preload = h->preload_native;
 	return MEW_OK;
 }
 

@@ -43,6 +43,7 @@ static struct mew_open_case **find_open(struct mew_runner *r, uint32_t item, enu
 
 int mew_runner_open(struct mew_runner *r, uint32_t item, enum mew_pass pass, struct mew_error *err)
 {
+	const struct mew_backend *backend;
 	struct mew_open_case *open;
 	const struct mew_item *it;
 	int status;
@@ -62,6 +63,9 @@ int mew_runner_open(struct mew_runner *r, uint32_t item, enum mew_pass pass, str
 	}
 	open->next = r->open;
 	r->open = open;
+	backend = mew_backend_for(pass);
+	if (backend != NULL && backend->case_begin != NULL)
+		backend->case_begin();
 	if (it->entry->setup != NULL)
 		it->entry->setup(it->entry->arg);
 	return MEW_OK;
@@ -70,6 +74,7 @@ int mew_runner_open(struct mew_runner *r, uint32_t item, enum mew_pass pass, str
 void mew_runner_close(struct mew_runner *r, uint32_t item, enum mew_pass pass)
 {
 	struct mew_open_case **at = find_open(r, item, pass), *open = *at;
+	const struct mew_backend *backend = mew_backend_for(pass);
 	const struct mew_entry *e;
 
 	if (open == NULL)
@@ -79,6 +84,8 @@ void mew_runner_close(struct mew_runner *r, uint32_t item, enum mew_pass pass)
 	e = r->catalogue->items[item].entry;
 	if (e->teardown != NULL)
 		e->teardown(e->arg);
+	if (backend != NULL && backend->case_end != NULL)
+		backend->case_end();
 	free(open);
 }
 
@@ -253,22 +260,28 @@ static int put_block(struct mew_model *m, struct mew_case *c, const struct mew_r
 static int drain(struct mew_model *m, struct mew_case *c, const struct mew_request *rq, struct mew_block *b,
 		 struct mew_error *err)
 {
+	uint64_t *thread_ns = calloc(b->threads, sizeof *thread_ns);
 	struct mew_sink sink = {
 		.model = m,
 		.row = c,
 		.kind = mew_pass_kind(rq->pass),
+		.thread_ns = thread_ns,
 	};
 	struct mew_row_head *row = mew_model_row(m, c, sink.kind);
 	int status;
 
-	if (row == NULL)
+	if (row == NULL || thread_ns == NULL) {
+		free(thread_ns);
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the result");
+	}
 	row->profiler = b->backend->name;
 	for (unsigned t = 0; t < b->threads; t++) {
 		sink.iterations += b->states[t].completed;
 		sink.window_ns += b->states[t].window_ns / b->threads;
+		thread_ns[t] = b->states[t].window_ns;
 	}
 	status = b->backend->drain(b->capture, &sink, err);
+	free(thread_ns);
 	if (status == MEW_OK && sink.failed)
 		status = mew_error_set(err, MEW_E_NOMEM, "no memory for the stacks of this case");
 	return status;

@@ -15,6 +15,7 @@ struct mew_sink {
 	enum mew_kind kind;
 	uint64_t iterations;     /* completed in the window, all threads */
 	uint64_t window_ns;      /* wall time of the window, pauses out (mean over threads) */
+	const uint64_t *thread_ns; /* of each benchmark thread; borrowed; NULL: not known */
 	bool failed;             /* memory ran out; the runner fails the row */
 };
 

@@ -259,6 +259,15 @@ static void release(struct mew_block *b)
 	(void)pthread_cond_broadcast(&b->turned);
 }
 
+/* Waiting for the others at the end of a free-running window is no part of the case: it must not be sampled. */
+static void say_wait(const struct mew_state *st, bool waits)
+{
+	const struct mew_block *b = st->block;
+
+	if (st->attached && b->plan.free_running && b->backend->wait != NULL)
+		b->backend->wait(b->capture, st->thread, waits);
+}
+
 /* Wait until all threads that are still in their bodies have come; returns what all do next. */
 static uint64_t meet(struct mew_state *st, bool first)
 {
@@ -269,6 +278,7 @@ static uint64_t meet(struct mew_state *st, bool first)
 		decide(b, st, first);
 		return b->next;
 	}
+	say_wait(st, true);
 	(void)pthread_mutex_lock(&b->lock);
 	if (++b->arrived == b->present) {
 		decide(b, st, first);
@@ -280,6 +290,7 @@ static uint64_t meet(struct mew_state *st, bool first)
 	}
 	next = b->next;
 	(void)pthread_mutex_unlock(&b->lock);
+	say_wait(st, false);
 	return next;
 }
 

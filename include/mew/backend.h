@@ -3,20 +3,25 @@
  * Layer L2. A backend never sees entries, files or names; it gets a window and pushes records into the sink.
  *
  * Order of calls for one body:
+ *   case_begin                        runner thread, the case's set-up comes next; once for all its bodies
  *   open                              runner thread, nothing of the body has run
  *   thread_begin                      each benchmark thread, before the window; may allocate and make system calls
  *   begin                             one thread, all benchmark threads ready and waiting: the window opens
  *   pause / resume                    a benchmark thread, inside the window, outermost pairs only
+ *   wait                              a benchmark thread, inside the window: it begins or ends to wait for the others
  *   turn                              a benchmark thread, inside the window: it has ended a turn of the loop, or several at once
  *   end                               one thread, all benchmark threads waiting: the window closes; nothing is recorded after
  *   thread_end                        each benchmark thread that had thread_begin
  *   drain                             runner thread, the body has returned: push what was seen
  *   close                             runner thread, always, also after a failure and when drain was skipped
+ *   case_end                          runner thread, the case's teardown is over
  */
 #ifndef MEW_BACKEND_H
 #define MEW_BACKEND_H
 
 #include "mew.h"
+
+#include <stdbool.h>
 
 #define MEW_BACKEND_ABI 1u
 
@@ -56,6 +61,9 @@ struct mew_backend {
 	int (*drain)(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err);
 	void (*close)(struct mew_capture *c);
 	void (*turn)(struct mew_capture *c, unsigned thread, uint64_t iterations); /* may be NULL */
+	void (*wait)(struct mew_capture *c, unsigned thread, bool waits); /* may be NULL; not a pause of the body's */
+	void (*case_begin)(void); /* may be NULL; a case that was not ended gives way to the next one */
+	void (*case_end)(void);   /* may be NULL */
 };
 
 #endif
