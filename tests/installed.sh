@@ -66,6 +66,7 @@ try "mew list -v" "$root/bin/mew" list -v ./hello
 try "the man pages are there" test -s "$root/share/man/man1/mew.1" -a -s "$root/share/man/man3/mew.3"
 try "libmew needs libc alone" sh -c "! readelf -d '$root/lib/libmew.so' | grep NEEDED | grep -v 'libc.so\\|libm.so\\|libpthread\\|libdl\\|ld-linux'"
 try "operator new over the hooks is a library of its own" sh -c "nm -D '$root/lib/libmew_hooks_cxx.so' | grep -q ' T _ZdlPv\$'"
+try "libmew_threads is beside the command's libmew" test -e "$root/lib/libmew_threads.so.0"
 try "libmew does not need its hooks" sh -c "! readelf -d '$root/lib/libmew.so' | grep -q libmew_hooks"
 
 echo "1..$number"
