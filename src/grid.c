@@ -319,7 +319,7 @@ static void put_head(struct mew_writer *w, const struct mew_view *view, const st
 static void put_row(struct mew_writer *w, const struct mew_view *view, const struct mew_grid *g,
 		    const struct mew_grid_row *row)
 {
-	size_t owed = g->indent, at = g->indent;
+	size_t owed = g->indent, at = owed;
 
 	for (size_t k = 0; k < row->ncells; k++) {
 		if (g->columns[k].out)
