@@ -76,21 +76,21 @@ static void *load_file(const char *path, bool *exists, struct mew_error *err)
 	return handle;
 }
 
-static void *load_beside(bool *exists, struct mew_error *err)
+/* `folder`, below that of the file that holds this code: "" or one with a slash at its end. */
+static void *load_beside(const char *folder, bool *exists, struct mew_error *err)
 {
 	static const char here = 0; /* an address in the file that holds this code */
 	char path[PATH_MAX];
 	Dl_info info;
-	size_t n;
+	int n;
 
 	*exists = false;
 	if (dladdr(&here, &info) == 0 || info.dli_fname == NULL)
 		return NULL;
-	n = (size_t)(mew_base_name(info.dli_fname) - info.dli_fname);
-	if (n + sizeof LIBRARY > sizeof path)
+	n = snprintf(path, sizeof path, "%.*s%s" LIBRARY, (int)(mew_base_name(info.dli_fname) - info.dli_fname),
+		     info.dli_fname, folder);
+	if (n < 0 || (size_t)n >= sizeof path)
 		return NULL;
-	memcpy(path, info.dli_fname, n);
-	memcpy(path + n, LIBRARY, sizeof LIBRARY);
 	return load_file(path, exists, err);
 }
 
@@ -107,7 +107,9 @@ static void *load_library(struct mew_error *err)
 					    "there: unset it or correct it", named);
 		return handle;
 	}
-	handle = load_beside(&exists, err);
+	handle = load_beside("", &exists, err);
+	if (!exists)
+		handle = load_beside(".libs/", &exists, err); /* libtool's place for it, while nothing is installed */
 	if (exists)
 		return handle;
 #ifdef MEW_LIBDIR
