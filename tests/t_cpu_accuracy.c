@@ -373,6 +373,8 @@ static void t_causality(void **state)
  * 1,000 windows of half a period: half a sample each, whatever the window's length has to do with the period. Windows
  * that a process switch made longer than a period are passed over: their samples stand for more than a cell.
  */
+static bool was_judged;
+
 static bool try_first_expiry(void)
 {
 	uint64_t us = 5000, start = rig_now_ns();
@@ -393,6 +395,7 @@ static bool try_first_expiry(void)
 	}
 	if (n < 100)
 		return false;
+	was_judged = true;
 	printf("# %.3f samples a window of %.3f periods, %d windows\n", samples / n, due / n, n);
 	return fabs(samples / n - due / n) <= 0.05;
 }
@@ -400,7 +403,14 @@ static bool try_first_expiry(void)
 static void t_first_expiry(void **state)
 {
 	(void)state;
-	assert_in_five(try_first_expiry);
+	was_judged = false;
+	for (int i = 0; i < TRIES; i++)
+		if (try_first_expiry())
+			return;
+	if (was_judged)
+		fail_msg("five tries, each outside of its tolerance (above)");
+	printf("# this machine is too busy: hardly any window of 5 ms took less than 10 ms\n");
+	skip();
 }
 
 int main(void)
