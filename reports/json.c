@@ -1,5 +1,5 @@
 /*
- * json.c - results as JSON, without loss: mew's own file format, which `mew compare`, `gate` and `report` read back.
+ * json.c - results as JSON, without loss: mew's own file format, which `mew report` reads back.
  * Layer L5. Reads a sealed model; the same model gives the same bytes. The reader is tools/read_json.c.
  *
  * The file is one object. Keys are the members' names in mew.h and src/model.h; times end in _ns or are seconds, sizes
@@ -462,7 +462,7 @@ static int write_json(const struct mew_report_input *in, struct mew_writer *w, s
 const struct mew_report mew_report_json = {
 	.abi = MEW_REPORT_ABI,
 	.name = "json",
-	.help = "everything, without loss: the file that mew report, compare and gate read",
+	.help = "everything, without loss: the file that mew report reads",
 	.suffix = ".mew.json",
 	.shape = MEW_REPORT_FILE,
 	.needs_symbols = 1,
