@@ -137,6 +137,7 @@ static void t_sums(void **state)
 #ifdef SCAN_ONLY
 	assert_true(says(&r, "mew run"));
 	assert_non_null(strstr(rig_why(&r, MEW_FIG_CPU_TIME), "ended unseen"));
+	assert_true(cpu_time >= 0);
 #else
 	assert_null(cpu->reason);
 	assert_null(rig_why(&r, MEW_FIG_CPU_TIME));
