@@ -25,7 +25,6 @@
 struct mew_capture {
 	const struct mew_hooks_api *api;
 	bool stacks;
-	unsigned threads;
 	bool open; /* the window */
 };
 
@@ -115,6 +114,7 @@ static int prepare(struct mew_capture *c, const struct mew_capture_config *confi
 	mew_heap.pid = (int)getpid();
 	mew_heap.session++;
 	mew_heap.stacks = c->stacks;
+	mew_heap_turns_begin(config->threads);
 	if (c->stacks && mew_heap_capture_open(config->entry_lo, config->entry_hi) != 0)
 		return mew_error_set(err, MEW_E_NOMEM, "no address space for the stacks: raise `ulimit -v`");
 	if (c->api->set_listener(c->stacks ? &capture_listener : &count_listener) == 0)
@@ -133,8 +133,6 @@ static int memory_open(struct mew_capture **out, const struct mew_capture_config
 	if (c == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to open the memory capture");
 	c->stacks = config->stacks != 0;
-	c->threads = config->threads;
-	mew_heap_turns_begin(c->threads);
 	if (!__atomic_compare_exchange_n(&running, &none, c, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 		free(c);
 		return mew_error_set(err, MEW_E_BUSY, "a memory capture is running in this process");
