@@ -279,9 +279,7 @@ MEW_HEAP_INLINE void enter_without(struct mew_heap_thread *self, enum mew_heap_e
 static MEW_NOINLINE void enter_join(struct mew_heap_thread *self, const void *block, size_t size, size_t usable,
 				    const void *caller)
 {
-	static const struct mew_heap_block nothing;
-
-	enter_with_stack(self, MEW_HEAP_JOIN, block, size, usable, &nothing, caller);
+	enter_with_stack(self, MEW_HEAP_JOIN, block, size, usable, &(const struct mew_heap_block){ 0 }, caller);
 }
 
 static MEW_NOINLINE void enter_block(struct mew_heap_thread *self, enum mew_heap_event event, const void *block,

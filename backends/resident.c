@@ -51,29 +51,31 @@ static bool read_line(const char *text, const char *name, uint64_t *bytes)
 	return end != at;
 }
 
-static bool reset_highest(void)
+static int reset_highest(struct mew_error *err)
 {
-	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC), saved;
-	ssize_t n;
+	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC), reason = errno;
+	ssize_t n = -1;
 
-	if (fd < 0)
-		return false;
-	n = write(fd, "5", 1);
-	saved = errno;
-	(void)close(fd);
-	errno = saved;
-	return n == 1;
+	if (fd >= 0) {
+		n = write(fd, "5", 1);
+		reason = errno;
+		(void)close(fd);
+	}
+	if (n == 1)
+		return MEW_OK;
+	return mew_error_set(err, MEW_E_DENIED,
+			     "the peak of resident memory cannot be set back, /proc/self/clear_refs: %s",
+			     strerror(reason));
 }
 
 static int resident_probe(struct mew_error *err)
 {
 	char text[8192];
 	uint64_t bytes;
+	int status = reset_highest(err);
 
-	if (!reset_highest())
-		return mew_error_set(err, MEW_E_DENIED,
-				     "the peak of resident memory cannot be set back, /proc/self/clear_refs: %s",
-				     strerror(errno));
+	if (status != MEW_OK)
+		return status;
 	if (!read_status(text, sizeof text) || !read_line(text, "VmHWM:", &bytes) || !read_line(text, "VmRSS:", &bytes))
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "the peak of resident memory is not known: /proc/self/status has no VmHWM");
@@ -101,7 +103,7 @@ static int resident_begin(struct mew_capture *c, struct mew_error *err)
 
 	(void)err; /* a machine without this figure has the others */
 	mew_error_clear(&refused);
-	if (resident_probe(&refused) != MEW_OK)
+	if (reset_highest(&refused) != MEW_OK)
 		(void)snprintf(c->why, sizeof c->why, "%s", refused.text);
 	else if (!read_status(c->status, sizeof c->status) || !read_line(c->status, "VmRSS:", &c->before))
 		(void)snprintf(c->why, sizeof c->why, "/proc/self/status cannot be read");

@@ -6,11 +6,12 @@
 
 #include "model.h"
 
-#define FIGURE(row, number, member, value, in, text)                                                                   \
+#define FIGURE_OF(row, number, member, value, in, text, is_special)                                                    \
 	[number] = {                                                                                                   \
 		.name = #member, .unit = (in), .type = (value), .bit = (number),                                       \
-		.offset = offsetof(struct row, member), .help = (text),                                                \
+		.offset = offsetof(struct row, member), .help = (text), .special = (is_special),                       \
 	}
+#define FIGURE(row, number, member, type, unit, help) FIGURE_OF(row, number, member, type, unit, help, false)
 #define U64 MEW_VALUE_U64
 #define F64 MEW_VALUE_F64
 
@@ -79,21 +80,19 @@ static const struct mew_figure cpu_stop_columns[] = {
 };
 
 #define MEMORY(number, member, type, unit, help) FIGURE(mew_memory_case, MEW_FIG_##number, member, type, unit, help)
-#define SPECIAL(number, member, value, in, text)                                                                       \
-	[MEW_FIG_##number] = {                                                                                         \
-		.name = #member, .unit = (in), .type = (value), .bit = MEW_FIG_##number,                               \
-		.offset = offsetof(struct mew_memory_case, member), .help = (text), .special = true,                   \
-	}
+#define SPECIAL(number, member, type, unit, help)                                                                      \
+	FIGURE_OF(mew_memory_case, MEW_FIG_##number, member, type, unit, help, true)
 /* A list: the member is a pointer to rows, and the one of the same name after an n counts them. */
-#define LIST(of, number, member, row, fields, text)                                                                    \
+#define LIST(of, number, member, row, fields, text, is_special)                                                        \
 	[number] = {                                                                                                   \
 		.name = #member, .unit = "list", .type = MEW_VALUE_LIST, .bit = (number),                              \
 		.offset = offsetof(struct of, member), .help = (text),                                                 \
 		.list = &(const struct mew_list_type){ sizeof(struct row), offsetof(struct of, n##member), fields,     \
 						       MEW_COUNTOF(fields) },                                          \
+		.special = (is_special),                                                                               \
 	}
 #define MEMORY_LIST(number, member, row, fields, help)                                                                 \
-	LIST(mew_memory_case, MEW_FIG_##number, member, row, fields, help)
+	LIST(mew_memory_case, MEW_FIG_##number, member, row, fields, help, false)
 static const struct mew_figure memory_figures[] = {
 	MEMORY(PEAK_BYTES, peak_bytes, U64, "By", "most heap alive at once"),
 	MEMORY(TOTAL_BYTES, total_bytes, U64, "By", "heap alive at that moment: the sum over the stacks at the peak"),
@@ -126,14 +125,8 @@ static const struct mew_figure memory_figures[] = {
 	MEMORY(MAPPED_PEAK_BYTES, mapped_peak_bytes, U64, "By", "most that the program itself had mapped, apart from the heap"),
 	MEMORY_LIST(BY_FUNCTION, by_function, mew_memory_function, memory_function_columns,
 		    "functions that allocate most, largest at the peak first"),
-	[MEW_FIG_BY_POOL] = {
-		.name = "by_pool", .unit = "list", .type = MEW_VALUE_LIST, .bit = MEW_FIG_BY_POOL,
-		.offset = offsetof(struct mew_memory_case, by_pool), .help = "what named pools announced",
-		.list = &(const struct mew_list_type){ sizeof(struct mew_memory_pool),
-						       offsetof(struct mew_memory_case, nby_pool), memory_pool_columns,
-						       MEW_COUNTOF(memory_pool_columns) },
-		.special = true,
-	},
+	LIST(mew_memory_case, MEW_FIG_BY_POOL, by_pool, mew_memory_pool, memory_pool_columns,
+	     "what named pools announced", true),
 	MEMORY(BOOKKEEPING_BYTES, bookkeeping_bytes, U64, "By", "memory that mew itself needed, in no other figure"),
 	SPECIAL(JEMALLOC_ALLOCATED_OPEN, jemalloc_allocated_open, U64, "By", "jemalloc's stats.allocated, loop entered"),
 	SPECIAL(JEMALLOC_ALLOCATED_CLOSE, jemalloc_allocated_close, U64, "By", "jemalloc's stats.allocated, loop left"),
@@ -148,7 +141,7 @@ static const struct mew_figure memory_figures[] = {
 };
 
 #define CPU(number, member, type, unit, help) FIGURE(mew_cpu_case, MEW_FIG_##number, member, type, unit, help)
-#define CPU_LIST(number, member, row, fields, help) LIST(mew_cpu_case, MEW_FIG_##number, member, row, fields, help)
+#define CPU_LIST(number, member, row, fields, help) LIST(mew_cpu_case, MEW_FIG_##number, member, row, fields, help, false)
 static const struct mew_figure cpu_figures[] = {
 	CPU(WALL_TIME, wall_time, F64, "s", "how long the sampled loop took, pauses out, sampler included"),
 	CPU(CPU_TIME, cpu_time, F64, "s", "CPU time of the same stretch, all threads"),

@@ -419,7 +419,7 @@ walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t 
 	}
 	if (trail != NULL) {
 		/* memory of another stack may be gone when its words are looked at again */
-		trail->whole = trail->whole && why == MEW_STOP_END && f.hi == t->stack_hi;
+		trail->whole = trail->whole && f.hi == t->stack_hi;
 		trail->generation = modules->generation;
 	}
 	*stop = (enum mew_unwind_stop)why;
