@@ -48,40 +48,6 @@ MEW_HEAP_INLINE void after_malloc(struct mew_heap_thread *self, const void *bloc
 	after_malloc(self, block, size, CALLER);                                                                       \
 	return block
 
-static void *hook_malloc(size_t size)
-{
-	HOOK(do_malloc(size), size);
-}
-
-static void *hook_calloc(size_t n, size_t size)
-{
-	size_t bytes;
-
-	if (__builtin_mul_overflow(n, size, &bytes))
-		bytes = SIZE_MAX; /* fails below, and counts as failed */
-	HOOK(do_calloc(n, size), bytes);
-}
-
-static void *hook_aligned_alloc(size_t alignment, size_t size)
-{
-	HOOK(do_aligned_alloc(alignment, size), size);
-}
-
-static void *hook_memalign(size_t alignment, size_t size)
-{
-	HOOK(do_memalign(alignment, size), size);
-}
-
-static void *hook_valloc(size_t size)
-{
-	HOOK(do_valloc(size), size);
-}
-
-static void *hook_pvalloc(size_t size)
-{
-	HOOK(do_pvalloc(size), size);
-}
-
 static void *hook_realloc_nothing(size_t size, const void *caller)
 {
 	struct mew_heap_thread *self = &mew_heap_self;
@@ -186,18 +152,9 @@ static void *hook_realloc(void *block, size_t size)
 	return moved;
 }
 
-static size_t hook_usable_size(void *block)
-{
-	return mew_heap.next.do_usable_size(block);
-}
+#define NEXT mew_heap.next
+#include "hook_family.h"
 
+#undef NEXT
 #undef HOOK
 #undef CALLER
-
-#define MEW_HEAP_FAMILY                                                                                                \
-	{                                                                                                              \
-		.do_malloc = hook_malloc, .do_free = hook_free, .do_calloc = hook_calloc, .do_realloc = hook_realloc,  \
-		.do_posix_memalign = hook_posix_memalign, .do_aligned_alloc = hook_aligned_alloc,                      \
-		.do_memalign = hook_memalign, .do_valloc = hook_valloc, .do_pvalloc = hook_pvalloc,                    \
-		.do_usable_size = hook_usable_size,                                                                    \
-	}

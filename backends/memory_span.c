@@ -120,36 +120,6 @@ static inline void count_free(struct mew_span_thread *self)
 	self->busy = false;                                                                                            \
 	return block
 
-static void *hook_malloc(size_t size)
-{
-	HOOK(do_malloc(size), size);
-}
-
-static void *hook_calloc(size_t n, size_t size)
-{
-	HOOK(do_calloc(n, size), n * size); /* no overflow where a block came */
-}
-
-static void *hook_aligned_alloc(size_t alignment, size_t size)
-{
-	HOOK(do_aligned_alloc(alignment, size), size);
-}
-
-static void *hook_memalign(size_t alignment, size_t size)
-{
-	HOOK(do_memalign(alignment, size), size);
-}
-
-static void *hook_valloc(size_t size)
-{
-	HOOK(do_valloc(size), size);
-}
-
-static void *hook_pvalloc(size_t size)
-{
-	HOOK(do_pvalloc(size), size);
-}
-
 static int hook_posix_memalign(void **out, size_t alignment, size_t size)
 {
 	struct mew_span_thread *self = &mew_span_self;
@@ -199,20 +169,7 @@ static void *hook_realloc(void *block, size_t size)
 	return moved;
 }
 
-static size_t hook_usable_size(void *block)
-{
-	return mew_span_next->do_usable_size(block);
-}
+#define NEXT (*mew_span_next)
+#include "hook_family.h"
 
-const struct mew_malloc_family mew_span_family = {
-	.do_malloc = hook_malloc,
-	.do_free = hook_free,
-	.do_calloc = hook_calloc,
-	.do_realloc = hook_realloc,
-	.do_posix_memalign = hook_posix_memalign,
-	.do_aligned_alloc = hook_aligned_alloc,
-	.do_memalign = hook_memalign,
-	.do_valloc = hook_valloc,
-	.do_pvalloc = hook_pvalloc,
-	.do_usable_size = hook_usable_size,
-};
+const struct mew_malloc_family mew_span_family = MEW_HEAP_FAMILY;
