@@ -17,6 +17,7 @@
 #include "error.h"
 #include "mew/report.h"
 #include "model.h"
+#include "stacks.h"
 #include "symbolise.h"
 #include "textual.h"
 #include "writer.h"
@@ -32,34 +33,20 @@ struct line {
 
 static void put_frame(struct mew_writer *w, const char *name)
 {
-	if (*name == '\0')
-		name = "[unknown]";
-	for (size_t bytes; *name != '\0'; name += bytes) {
-		uint32_t code = mew_utf8_next(name, &bytes);
-
-		if (code == ';')
-			mew_write_char(w, ':');
-		else if (code < 0x20 || code == 0x7f)
-			mew_write_char(w, ' ');
-		else if (code == MEW_BAD_CHARACTER)
-			mew_write_text(w, "\xef\xbf\xbd");
-		else
-			mew_write_bytes(w, name, bytes);
-	}
+	mew_write_name(w, *name == '\0' ? "[unknown]" : name, ';', ':');
 }
 
-static void put_location(struct mew_writer *w, const struct mew_model *m, uint32_t location)
+static void put_stack(struct mew_writer *w, const struct mew_model *m, uint32_t stack)
 {
-	const struct mew_location *l = &m->locations[location];
+	struct mew_stack_walk walk = mew_stack_begin(m, stack);
+	struct mew_stack_frame frame;
 	char name[NAME_BYTES];
 
-	if (l->nlines == 0) {
+	while (mew_stack_next(&walk, &frame)) {
 		mew_write_char(w, ';');
-		put_frame(w, mew_location_name(m, location, name, sizeof name));
-	}
-	for (uint32_t i = l->nlines; i-- > 0;) {
-		mew_write_char(w, ';');
-		put_frame(w, m->functions[m->lines[l->first_line + i].function].name);
+		put_frame(w, frame.function == MEW_NO_FUNCTION ?
+				     mew_location_name(m, frame.location, name, sizeof name) :
+				     m->functions[frame.function].name);
 	}
 }
 
@@ -73,42 +60,16 @@ static char *line_text(const struct mew_model *m, const char *title, uint32_t st
 		return NULL;
 	mew_writer_memory(w);
 	put_frame(w, title);
-	if (stack >= m->nstacks || m->stacks[stack].depth == 0) {
+	if (mew_stack_known(m, stack))
+		put_stack(w, m, stack);
+	else
 		mew_writef(w, ";[no stack: %s]", missing);
-	} else {
-		for (uint32_t i = m->stacks[stack].depth; i-- > 0;)
-			put_location(w, m, m->frames[m->stacks[stack].first + i]);
-	}
 	text = mew_writer_take(w, NULL);
 	free(w);
 	return text;
 }
 
 /* --- counts per stack ------------------------------------------------------------------------------------------- */
-
-/* counts has a place for each stack and, at the end, one for what has none. */
-static void add(uint64_t *counts, size_t nstacks, uint32_t stack, uint64_t count)
-{
-	uint64_t *at = &counts[stack < nstacks ? stack : nstacks];
-
-	if (__builtin_add_overflow(*at, count, at))
-		*at = UINT64_MAX;
-}
-
-static uint64_t *count_stacks(const struct mew_model *m, const struct mew_case *c, enum mew_kind kind)
-{
-	uint64_t *counts = calloc(m->nstacks + 1, sizeof *counts);
-
-	if (counts == NULL)
-		return NULL;
-	if (kind == MEW_KIND_CPU)
-		for (size_t i = 0; i < c->nsamples; i++)
-			add(counts, m->nstacks, c->samples[i].stack, c->samples[i].weight_ns);
-	else
-		for (size_t i = 0; i < c->nheap_stacks; i++)
-			add(counts, m->nstacks, c->heap_stacks[i].stack, c->heap_stacks[i].peak_bytes);
-	return counts;
-}
 
 static int by_text(const void *a, const void *b)
 {
@@ -124,8 +85,7 @@ static void put_lines(struct mew_writer *w, struct line *lines, size_t n)
 		size_t first = i;
 
 		for (; i < n && strcmp(lines[i].text, lines[first].text) == 0; i++)
-			if (__builtin_add_overflow(sum, lines[i].count, &sum))
-				sum = UINT64_MAX;
+			sum = mew_stack_plus(sum, lines[i].count);
 		mew_write_text(w, lines[first].text);
 		mew_write_char(w, ' ');
 		mew_write_u64(w, sum);
@@ -136,17 +96,17 @@ static void put_lines(struct mew_writer *w, struct line *lines, size_t n)
 static int write_stacks(const struct mew_model *m, const struct mew_case *c, enum mew_kind kind, struct mew_writer *w)
 {
 	const char *missing = kind == MEW_KIND_CPU ? "it could not be unwound" : "it was not recorded";
-	uint64_t *counts = count_stacks(m, c, kind);
-	struct line *lines = calloc(m->nstacks + 1, sizeof *lines);
+	size_t nsums = 0, n = 0;
+	struct mew_stack_sum *sums = mew_stack_sums(m, c, kind, false, &nsums);
+	struct line *lines = calloc(nsums + 1, sizeof *lines);
 	char *title = mew_case_title(m, c);
-	int status = counts == NULL || lines == NULL || title == NULL ? MEW_E_NOMEM : MEW_OK;
-	size_t n = 0;
+	int status = sums == NULL || lines == NULL || title == NULL ? MEW_E_NOMEM : MEW_OK;
 
-	for (size_t i = 0; status == MEW_OK && i <= m->nstacks; i++) {
-		if (counts[i] == 0)
+	for (size_t i = 0; status == MEW_OK && i < nsums; i++) {
+		lines[n].count = sums[i].values[kind == MEW_KIND_CPU ? MEW_STACK_WEIGHT : MEW_STACK_PEAK];
+		if (lines[n].count == 0)
 			continue;
-		lines[n].count = counts[i];
-		lines[n].text = line_text(m, title, i < m->nstacks ? (uint32_t)i : MEW_NO_STACK, missing);
+		lines[n].text = line_text(m, title, sums[i].stack, missing);
 		if (lines[n].text == NULL)
 			status = MEW_E_NOMEM;
 		else
@@ -157,7 +117,7 @@ static int write_stacks(const struct mew_model *m, const struct mew_case *c, enu
 	while (n > 0)
 		free(lines[--n].text);
 	free(lines);
-	free(counts);
+	free(sums);
 	free(title);
 	return status;
 }

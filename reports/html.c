@@ -20,7 +20,6 @@
 
 #include "emit.h"
 #include "error.h"
-#include "html_pack.h"
 #include "html_page.h"
 #include "html_tree.h"
 #include "mew/report.h"
@@ -52,7 +51,7 @@ static uint32_t file_number(struct files *f, const char *name)
 	return f->slots[s] - 1;
 }
 
-static bool number_files(struct files *files, const struct mew_html_functions *f)
+static bool number_files(struct files *files, const struct mew_shown_functions *f)
 {
 	files->nslots = 16;
 	while (files->nslots < f->n * 2)
@@ -76,7 +75,7 @@ static void free_files(struct files *files)
 
 /* --- header: tables --------------------------------------------------------------------------------------------- */
 
-static void put_functions(struct mew_json *j, const struct mew_html_functions *f, const struct files *files)
+static void put_functions(struct mew_json *j, const struct mew_shown_functions *f, const struct files *files)
 {
 	mew_json_key(j, "functions");
 	mew_json_object(j);
@@ -324,7 +323,7 @@ static void put_environment(struct mew_json *j, const struct mew_model *m)
 	mew_json_array_end(j);
 }
 
-static void put_header(struct mew_writer *w, const struct mew_model *m, const struct mew_html_functions *f,
+static void put_header(struct mew_writer *w, const struct mew_model *m, const struct mew_shown_functions *f,
 		       const struct files *files)
 {
 	struct mew_json j;
@@ -377,7 +376,7 @@ static int put_samples(struct mew_pack *out, const struct mew_case *c)
 	return out->failed ? -1 : 0;
 }
 
-static int write_data(struct mew_writer *w, const struct mew_model *m, const struct mew_html_functions *f)
+static int write_data(struct mew_writer *w, const struct mew_model *m, const struct mew_shown_functions *f)
 {
 	struct mew_pack pack = { 0 };
 	int failed = 0;
@@ -397,7 +396,7 @@ static int write_data(struct mew_writer *w, const struct mew_model *m, const str
 }
 
 /* Writers hold a large buffer: this one lives on the heap. */
-static int write_header(struct mew_writer *w, const struct mew_model *m, const struct mew_html_functions *f,
+static int write_header(struct mew_writer *w, const struct mew_model *m, const struct mew_shown_functions *f,
 			const struct files *files)
 {
 	struct mew_writer *memory = malloc(sizeof *memory);
@@ -419,9 +418,9 @@ static int write_header(struct mew_writer *w, const struct mew_model *m, const s
 
 static int write_html(const struct mew_report_input *in, struct mew_writer *w, struct mew_error *err)
 {
-	struct mew_html_functions functions;
+	struct mew_shown_functions functions;
 	struct files files = { 0 };
-	int failed = mew_html_functions_init(&functions, in->model);
+	int failed = mew_shown_functions_init(&functions, in->model, NULL);
 
 	if (failed == 0 && !number_files(&files, &functions))
 		failed = -1;
@@ -433,7 +432,7 @@ static int write_html(const struct mew_report_input *in, struct mew_writer *w, s
 		failed = write_data(w, in->model, &functions);
 	mew_write_bytes(w, mew_html_after, sizeof mew_html_after);
 	free_files(&files);
-	mew_html_functions_fini(&functions);
+	mew_shown_functions_fini(&functions);
 	if (failed != 0)
 		return mew_error_set(err, MEW_E_NOMEM,
 				     "no memory for the HTML report: report fewer cases at once (-k)");

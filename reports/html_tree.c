@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 
-#define METRICS 4
+#include "stacks.h"
+
+#define METRICS MEW_STACK_VALUES
 #define MANY_LINES UINT32_MAX
 
 struct frame {
@@ -25,7 +27,6 @@ struct tree {
 	size_t nslots;
 	unsigned metrics;
 	bool by_line;
-	bool failed;
 };
 
 /* --- growing ---------------------------------------------------------------------------------------------------- */
@@ -87,79 +88,40 @@ static uint32_t enter(struct tree *t, uint32_t parent, uint32_t key, uint32_t li
 	return t->slots[s];
 }
 
-static uint32_t enter_location(struct tree *t, uint32_t at, const struct mew_html_functions *f,
-			       const struct mew_model *m, uint32_t location)
+/* The frame a stack ends in, made when it is not there; 0 without memory. */
+static uint32_t enter_stack(struct tree *t, const struct mew_shown_functions *f, const struct mew_model *m,
+			    uint32_t stack)
 {
-	const struct mew_location *l = &m->locations[location];
+	struct mew_stack_walk walk = mew_stack_begin(m, stack);
+	struct mew_stack_frame frame;
+	uint32_t at = 0;
 
-	if (l->nlines == 0)
-		return enter(t, at, f->of_location[location] * 2, 0);
-	for (uint32_t i = l->nlines; i-- > 0;) {
-		const struct mew_line *line = &m->lines[l->first_line + i];
-		uint32_t inlined = i + 1 < l->nlines;
-
-		at = enter(t, at, f->of_function[line->function] * 2 + inlined, line->line);
+	if (!mew_stack_known(m, stack))
+		return enter(t, 0, f->missing * 2, 0);
+	while (mew_stack_next(&walk, &frame)) {
+		at = enter(t, at, mew_stack_function(f, &frame) * 2 + (frame.inlined > 0), frame.line);
 		if (at == 0)
 			break;
 	}
 	return at;
 }
 
-static void add_stack(struct tree *t, const struct mew_html_functions *f, const struct mew_model *m, uint32_t stack,
-		      const uint64_t *values)
+static bool add_stacks(struct tree *t, const struct mew_shown_functions *f, const struct mew_model *m,
+		       const struct mew_case *c, enum mew_kind kind)
 {
-	uint32_t at = 0;
+	size_t n;
+	struct mew_stack_sum *sums = mew_stack_sums(m, c, kind, false, &n);
+	bool done = sums != NULL;
 
-	if (t->failed)
-		return;
-	if (stack >= m->nstacks || m->stacks[stack].depth == 0) {
-		at = enter(t, 0, f->missing * 2, 0);
-	} else {
-		for (uint32_t i = m->stacks[stack].depth; i-- > 0;) {
-			at = enter_location(t, at, f, m, m->frames[m->stacks[stack].first + i]);
-			if (at == 0)
-				break;
-		}
-	}
-	if (at == 0) {
-		t->failed = true;
-		return;
-	}
-	for (unsigned k = 0; k < t->metrics; k++)
-		t->frames[at].self[k] += values[k];
-}
+	for (size_t i = 0; done && i < n; i++) {
+		uint32_t at = enter_stack(t, f, m, sums[i].stack);
 
-/* Samples repeat their stacks: each distinct stack is walked once. */
-static void add_samples(struct tree *t, const struct mew_html_functions *f, const struct mew_model *m,
-			const struct mew_case *c)
-{
-	uint64_t(*sums)[2] = calloc(m->nstacks + 1, sizeof *sums);
-
-	if (sums == NULL) {
-		t->failed = true;
-		return;
+		done = at != 0;
+		for (unsigned k = 0; done && k < t->metrics; k++)
+			t->frames[at].self[k] += sums[i].values[k];
 	}
-	for (size_t i = 0; i < c->nsamples; i++) {
-		size_t stack = c->samples[i].stack < m->nstacks ? c->samples[i].stack : m->nstacks;
-
-		sums[stack][0] += c->samples[i].weight_ns;
-		sums[stack][1]++;
-	}
-	for (size_t i = 0; i <= m->nstacks; i++)
-		if (sums[i][1] != 0)
-			add_stack(t, f, m, i < m->nstacks ? (uint32_t)i : MEW_NO_STACK, sums[i]);
 	free(sums);
-}
-
-static void add_heap(struct tree *t, const struct mew_html_functions *f, const struct mew_model *m,
-		     const struct mew_case *c)
-{
-	for (size_t i = 0; i < c->nheap_stacks; i++) {
-		const struct mew_heap_stack *s = &c->heap_stacks[i];
-		const uint64_t values[METRICS] = { s->peak_bytes, s->cumulative_bytes, s->allocations, s->net_bytes };
-
-		add_stack(t, f, m, s->stack, values);
-	}
+	return done;
 }
 
 /* --- columns ---------------------------------------------------------------------------------------------------- */
@@ -217,7 +179,7 @@ static void put_levels(struct mew_pack *out, const struct tree *t, uint32_t *ord
 }
 
 /* Lines lie near the head of their function: the distance packs far better than the line. */
-static void put_line(struct mew_pack *out, const struct mew_html_functions *f, const struct frame *frame)
+static void put_line(struct mew_pack *out, const struct mew_shown_functions *f, const struct frame *frame)
 {
 	int64_t distance = (int64_t)frame->shown_line - f->all[frame->key / 2].line;
 
@@ -227,7 +189,7 @@ static void put_line(struct mew_pack *out, const struct mew_html_functions *f, c
 		mew_pack_number(out, distance < 0 ? (uint64_t)-distance * 2 : (uint64_t)distance * 2 + 1);
 }
 
-static bool put_columns(struct mew_pack *out, const struct mew_html_functions *f, struct tree *t)
+static bool put_columns(struct mew_pack *out, const struct mew_shown_functions *f, struct tree *t)
 {
 	size_t n = t->n - 1;
 	uint32_t *order = malloc((n + 1) * sizeof *order);
@@ -250,7 +212,7 @@ static bool put_columns(struct mew_pack *out, const struct mew_html_functions *f
 	return !out->failed;
 }
 
-int mew_html_tree(struct mew_pack *out, const struct mew_html_functions *f, const struct mew_model *m,
+int mew_html_tree(struct mew_pack *out, const struct mew_shown_functions *f, const struct mew_model *m,
 		  const struct mew_case *c, enum mew_kind kind)
 {
 	struct tree t = { .metrics = kind == MEW_KIND_CPU ? 2 : METRICS, .by_line = kind == MEW_KIND_MEMORY };
@@ -259,11 +221,7 @@ int mew_html_tree(struct mew_pack *out, const struct mew_html_functions *f, cons
 	if (grow(&t)) {
 		t.frames[0] = (struct frame){ 0 };
 		t.n = 1;
-		if (kind == MEW_KIND_CPU)
-			add_samples(&t, f, m, c);
-		else
-			add_heap(&t, f, m, c);
-		done = !t.failed && put_columns(out, f, &t);
+		done = add_stacks(&t, f, m, c, kind) && put_columns(out, f, &t);
 	}
 	free(t.frames);
 	free(t.slots);

@@ -1,37 +1,13 @@
 /*
- * html_tree.h - the functions of a report and the call trees merged from its stacks, in the columns the viewer reads.
+ * html_tree.h - the call trees merged from the stacks of a case, in the columns the viewer reads.
  * Layer L5. Reads a sealed model.
  */
 #ifndef MEW_HTML_TREE_H
 #define MEW_HTML_TREE_H
 
-#include "html_pack.h"
+#include "functions.h"
 #include "model.h"
-
-struct mew_html_function { /* one name in the flame graphs; texts are borrowed from the model or from the table */
-	const char *name, *file;
-	uint32_t line;   /* of the definition; 0 unknown */
-	uint32_t module; /* MEW_NO_MODULE: none */
-	const char *why; /* reason for a missing name; NULL for a real one */
-};
-
-struct mew_html_functions { /* ascending by name, file, line and module, so that two reports are easy to compare */
-	struct mew_html_function *all;
-	size_t n;
-	uint32_t *of_function; /* place in `all` of a model's function; UINT32_MAX: not on any stack */
-	uint32_t *of_location; /* the same for locations without lines */
-	uint32_t missing;      /* place in `all` of "[no stack]" */
-	char *names;           /* memory of the names made here */
-};
-
-/*
- * Collect the functions on all stacks of all cases.
- *
- * f        filled; given back by mew_html_functions_fini(), after a failure too
- * Returns  0, or -1 without memory
- */
-int mew_html_functions_init(struct mew_html_functions *f, const struct mew_model *m);
-void mew_html_functions_fini(struct mew_html_functions *f);
+#include "pack.h"
 
 /*
  * Merge the stacks of a case into one tree and append its columns to `out`, frames in preorder, all as numbers:
@@ -48,7 +24,7 @@ void mew_html_functions_fini(struct mew_html_functions *f);
  *
  * Returns  0, or -1 without memory
  */
-int mew_html_tree(struct mew_pack *out, const struct mew_html_functions *f, const struct mew_model *m,
+int mew_html_tree(struct mew_pack *out, const struct mew_shown_functions *f, const struct mew_model *m,
 		  const struct mew_case *c, enum mew_kind kind);
 
 #endif

@@ -1,12 +1,13 @@
 /*
- * html_pack.c - numbers into bytes, bytes through deflate into base64, so that no name can end the page's data element.
+ * pack.c - numbers into bytes, bytes through deflate into base64, so that no name can end the page's data element.
  * Layer L5. Any thread.
  */
 #include "config.h"
 
-#include "html_pack.h"
+#include "pack.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "deflate.h"
 
@@ -46,6 +47,14 @@ void mew_pack_number(struct mew_pack *p, uint64_t value)
 		value >>= 7;
 	}
 	p->data[p->used++] = (unsigned char)value;
+}
+
+void mew_pack_bytes(struct mew_pack *p, const void *data, size_t bytes)
+{
+	if (bytes == 0 || !reserve(p, bytes))
+		return;
+	memcpy(p->data + p->used, data, bytes);
+	p->used += bytes;
 }
 
 void mew_pack_fini(struct mew_pack *p)

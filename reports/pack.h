@@ -1,9 +1,9 @@
 /*
- * html_pack.h - growing bytes, variable-length numbers, and one compressed line of the HTML report's data.
+ * pack.h - growing bytes, variable-length numbers, and one compressed line of the HTML report's data.
  * Layer L5.
  */
-#ifndef MEW_HTML_PACK_H
-#define MEW_HTML_PACK_H
+#ifndef MEW_PACK_H
+#define MEW_PACK_H
 
 #include "base.h"
 #include "writer.h"
@@ -16,6 +16,9 @@ struct mew_pack { /* begin with { 0 } */
 
 /* Append a number, seven bits a byte, low bits first, the top bit set in all but the last byte (LEB128). */
 void mew_pack_number(struct mew_pack *p, uint64_t value);
+
+/* Append bytes as they are. */
+void mew_pack_bytes(struct mew_pack *p, const void *data, size_t bytes);
 
 /* Give the memory back; the pack is empty and usable again. */
 void mew_pack_fini(struct mew_pack *p);

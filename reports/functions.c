@@ -1,10 +1,10 @@
 /*
- * html_functions.c - the table of functions that the report's flame graphs speak of.
+ * functions.c - the table of functions that the stacks of a report speak of.
  * Layer L5. Reads a sealed model; places without a name get one from their module, with the reason.
  */
 #include "config.h"
 
-#include "html_tree.h"
+#include "functions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define NAME_BYTES 64 /* of a made-up name; a longer file name loses its end */
 
 struct entry { /* a function while the table is sorted */
-	struct mew_html_function function;
+	struct mew_shown_function function;
 	uint32_t *place; /* where its final number goes */
 };
 
@@ -25,7 +25,7 @@ struct table {
 	size_t nslots;
 };
 
-static void add(struct table *t, struct mew_html_function function, uint32_t *place)
+static void add(struct table *t, struct mew_shown_function function, uint32_t *place)
 {
 	t->all[t->n++] = (struct entry){ function, place };
 	*place = 0; /* seen */
@@ -69,7 +69,7 @@ static uint32_t *slot_of(const struct table *t, const struct mew_model *m, const
 }
 
 /* Places without a name are one function for each module, start and reason, as in the figure of the top function. */
-static void add_unnamed(struct table *t, struct mew_html_functions *f, const struct mew_model *m, uint32_t number)
+static void add_unnamed(struct table *t, struct mew_shown_functions *f, const struct mew_model *m, uint32_t number)
 {
 	const struct mew_location *l = &m->locations[number];
 	char *name = f->names + (size_t)number * NAME_BYTES;
@@ -83,12 +83,12 @@ static void add_unnamed(struct table *t, struct mew_html_functions *f, const str
 	t->like[number] = number;
 	name_unknown(name, m, l);
 	add(t,
-	    (struct mew_html_function){ name, "", 0, l->module < m->nmodules ? l->module : MEW_NO_MODULE,
+	    (struct mew_shown_function){ name, "", 0, l->module < m->nmodules ? l->module : MEW_NO_MODULE,
 					why_unnamed(l) },
 	    &f->of_location[number]);
 }
 
-static void add_location(struct table *t, struct mew_html_functions *f, const struct mew_model *m, uint32_t number)
+static void add_location(struct table *t, struct mew_shown_functions *f, const struct mew_model *m, uint32_t number)
 {
 	const struct mew_location *l = &m->locations[number];
 
@@ -98,7 +98,7 @@ static void add_location(struct table *t, struct mew_html_functions *f, const st
 
 		if (f->of_function[k] == UINT32_MAX)
 			add(t,
-			    (struct mew_html_function){ *fn->name != '\0' ? fn->name : "[unknown]", fn->file,
+			    (struct mew_shown_function){ *fn->name != '\0' ? fn->name : "[unknown]", fn->file,
 							fn->line, fn->module, NULL },
 			    &f->of_function[k]);
 	}
@@ -106,12 +106,12 @@ static void add_location(struct table *t, struct mew_html_functions *f, const st
 		add_unnamed(t, f, m, number);
 }
 
-static void add_stack(struct table *t, struct mew_html_functions *f, const struct mew_model *m, uint32_t stack)
+static void add_stack(struct table *t, struct mew_shown_functions *f, const struct mew_model *m, uint32_t stack)
 {
 	if (stack >= m->nstacks || m->stacks[stack].depth == 0) {
 		if (f->missing == UINT32_MAX)
 			add(t,
-			    (struct mew_html_function){ "[no stack]", "", 0, MEW_NO_MODULE,
+			    (struct mew_shown_function){ "[no stack]", "", 0, MEW_NO_MODULE,
 							"the stack could not be recorded" },
 			    &f->missing);
 		return;
@@ -120,7 +120,7 @@ static void add_stack(struct table *t, struct mew_html_functions *f, const struc
 		add_location(t, f, m, m->frames[m->stacks[stack].first + i]);
 }
 
-static int compare(const struct mew_html_function *a, const struct mew_html_function *b)
+static int compare(const struct mew_shown_function *a, const struct mew_shown_function *b)
 {
 	int order = strcmp(a->name, b->name);
 
@@ -138,7 +138,7 @@ static int by_name(const void *a, const void *b)
 	return compare(&((const struct entry *)a)->function, &((const struct entry *)b)->function);
 }
 
-static int number_them(struct mew_html_functions *f, struct table *t)
+static int number_them(struct mew_shown_functions *f, struct table *t)
 {
 	f->all = calloc(t->n + 1, sizeof *f->all);
 	if (f->all == NULL)
@@ -152,16 +152,12 @@ static int number_them(struct mew_html_functions *f, struct table *t)
 	return 0;
 }
 
-static void add_all(struct table *t, struct mew_html_functions *f, const struct mew_model *m)
+static void add_case(struct table *t, struct mew_shown_functions *f, const struct mew_model *m, const struct mew_case *c)
 {
-	for (size_t i = 0; i < m->ncases; i++) {
-		const struct mew_case *c = &m->cases[i];
-
-		for (size_t k = 0; k < c->nsamples; k++)
-			add_stack(t, f, m, c->samples[k].stack);
-		for (size_t k = 0; k < c->nheap_stacks; k++)
-			add_stack(t, f, m, c->heap_stacks[k].stack);
-	}
+	for (size_t k = 0; k < c->nsamples; k++)
+		add_stack(t, f, m, c->samples[k].stack);
+	for (size_t k = 0; k < c->nheap_stacks; k++)
+		add_stack(t, f, m, c->heap_stacks[k].stack);
 }
 
 static uint32_t *numbers(size_t n)
@@ -171,7 +167,7 @@ static uint32_t *numbers(size_t n)
 	return all == NULL ? NULL : memset(all, 0xff, (n + 1) * sizeof *all);
 }
 
-int mew_html_functions_init(struct mew_html_functions *f, const struct mew_model *m)
+int mew_shown_functions_init(struct mew_shown_functions *f, const struct mew_model *m, const struct mew_case *only)
 {
 	struct table t = { .all = calloc(m->nfunctions + m->nlocations + 1, sizeof *t.all),
 			   .like = numbers(m->nlocations),
@@ -181,13 +177,15 @@ int mew_html_functions_init(struct mew_html_functions *f, const struct mew_model
 	while (t.nslots < m->nlocations * 2)
 		t.nslots *= 2;
 	t.slots = numbers(t.nslots);
-	*f = (struct mew_html_functions){ .missing = UINT32_MAX,
+	*f = (struct mew_shown_functions){ .missing = UINT32_MAX,
 					  .of_function = numbers(m->nfunctions),
 					  .of_location = numbers(m->nlocations),
 					  .names = malloc(m->nlocations * NAME_BYTES + 1) };
 	if (t.all != NULL && t.slots != NULL && t.like != NULL && f->of_function != NULL && f->of_location != NULL &&
 	    f->names != NULL) {
-		add_all(&t, f, m);
+		for (size_t i = 0; i < m->ncases; i++)
+			if (only == NULL || only == &m->cases[i])
+				add_case(&t, f, m, &m->cases[i]);
 		failed = number_them(f, &t);
 		for (size_t i = 0; i < m->nlocations; i++)
 			if (t.like[i] != UINT32_MAX)
@@ -199,11 +197,11 @@ int mew_html_functions_init(struct mew_html_functions *f, const struct mew_model
 	return failed;
 }
 
-void mew_html_functions_fini(struct mew_html_functions *f)
+void mew_shown_functions_fini(struct mew_shown_functions *f)
 {
 	free(f->all);
 	free(f->of_function);
 	free(f->of_location);
 	free(f->names);
-	*f = (struct mew_html_functions){ 0 };
+	*f = (struct mew_shown_functions){ 0 };
 }
