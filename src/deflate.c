@@ -92,3 +92,51 @@ unsigned char *mew_deflate(const void *data, size_t bytes, size_t *packed)
 	(void)pthread_once(&once, load);
 	return compress_by_zlib != NULL ? by_zlib(data, bytes, packed) : stored(data, bytes, packed);
 }
+
+/* --- gzip: the same compressed blocks between another head and another checksum ---------------------------------- */
+
+#define ZLIB_HEAD ((size_t)2)
+#define ZLIB_TAIL ((size_t)4)
+#define GZIP_TAIL ((size_t)8)
+
+static uint32_t crc32_of(const unsigned char *data, size_t bytes)
+{
+	uint32_t table[256], crc = UINT32_MAX;
+
+	for (uint32_t i = 0; i < 256; i++) {
+		table[i] = i;
+		for (int bit = 0; bit < 8; bit++)
+			table[i] = table[i] >> 1 ^ (0xedb88320u & (0 - (table[i] & 1)));
+	}
+	for (size_t i = 0; i < bytes; i++)
+		crc = crc >> 8 ^ table[(crc ^ data[i]) & 0xff];
+	return ~crc;
+}
+
+static void put_u32(unsigned char *to, uint32_t value)
+{
+	for (unsigned i = 0; i < 4; i++)
+		to[i] = (unsigned char)(value >> 8 * i & 0xff);
+}
+
+unsigned char *mew_gzip(const void *data, size_t bytes, size_t *packed)
+{
+	/* deflate; no name; no date; nothing told of the effort; made on an unknown system */
+	static const unsigned char head[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff };
+	size_t n, blocks;
+	unsigned char *zlib = mew_deflate(data, bytes, &n), *out = NULL;
+
+	if (zlib == NULL)
+		return NULL;
+	blocks = n - ZLIB_HEAD - ZLIB_TAIL;
+	out = malloc(sizeof head + blocks + GZIP_TAIL);
+	if (out != NULL) {
+		memcpy(out, head, sizeof head);
+		memcpy(out + sizeof head, zlib + ZLIB_HEAD, blocks);
+		put_u32(out + sizeof head + blocks, crc32_of(data, bytes));
+		put_u32(out + sizeof head + blocks + 4, (uint32_t)bytes);
+		*packed = sizeof head + blocks + GZIP_TAIL;
+	}
+	free(zlib);
+	return out;
+}

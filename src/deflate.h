@@ -1,5 +1,5 @@
 /*
- * deflate.h - a zlib stream, by the system's zlib where there is one.
+ * deflate.h - zlib and gzip streams, by the system's zlib where there is one.
  * Layer L5.
  */
 #ifndef MEW_DEFLATE_H
@@ -17,5 +17,12 @@
  * Context  any thread, outside windows
  */
 unsigned char *mew_deflate(const void *data, size_t bytes, size_t *packed);
+
+/*
+ * The same as a gzip file (RFC 1952) without a name or a date.
+ *
+ * Context  any thread, outside windows
+ */
+unsigned char *mew_gzip(const void *data, size_t bytes, size_t *packed);
 
 #endif

@@ -223,6 +223,20 @@ void mew_json_f64(struct mew_json *j, double value)
 	mew_write_f64(j->w, value);
 }
 
+void mew_json_ms(struct mew_json *j, uint64_t ns)
+{
+	uint64_t fraction = ns % 1000000;
+
+	mew_json_u64(j, ns / 1000000);
+	if (fraction == 0)
+		return;
+	mew_write_char(j->w, '.');
+	for (uint64_t digit = 100000; fraction != 0; digit /= 10) {
+		mew_write_char(j->w, (char)('0' + fraction / digit));
+		fraction %= digit;
+	}
+}
+
 void mew_json_bool(struct mew_json *j, bool value)
 {
 	separate(j);

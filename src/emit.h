@@ -26,6 +26,7 @@ void mew_json_string(struct mew_json *j, const char *text); /* NULL writes null 
 void mew_json_u64(struct mew_json *j, uint64_t value);
 void mew_json_i64(struct mew_json *j, int64_t value);
 void mew_json_f64(struct mew_json *j, double value);
+void mew_json_ms(struct mew_json *j, uint64_t ns); /* nanoseconds as exact decimal milliseconds, 12.345678 */
 void mew_json_bool(struct mew_json *j, bool value);
 void mew_json_null(struct mew_json *j);
 
