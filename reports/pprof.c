@@ -302,16 +302,13 @@ static void put_functions(struct profile *p)
 
 static void choose_types(struct profile *p)
 {
-	const struct mew_row_head *row = (const struct mew_row_head *)&p->c->cpu;
-	bool cpu = mew_row_has(row, MEW_FIG_CLOCK) && strcmp(p->c->cpu.clock, "cpu") == 0;
-
 	if (p->kind == MEW_KIND_MEMORY) {
 		memcpy(p->types, memory_types, sizeof memory_types);
 		p->ntypes = MEW_COUNTOF(memory_types);
 		return;
 	}
 	p->types[0] = (struct sample_type){ "samples", "count", MEW_STACK_SAMPLES };
-	p->types[1] = (struct sample_type){ cpu ? "cpu" : "wall", "nanoseconds", MEW_STACK_WEIGHT };
+	p->types[1] = (struct sample_type){ mew_stack_clock(p->c), "nanoseconds", MEW_STACK_WEIGHT };
 	p->ntypes = 2;
 }
 
@@ -323,9 +320,7 @@ static void put_period(struct profile *p)
 	uint64_t period = 1;
 
 	if (p->kind == MEW_KIND_CPU) {
-		period = mew_row_has(row, MEW_FIG_EFFECTIVE_INTERVAL) ? mew_seconds_ns(cpu->effective_interval) :
-			 mew_row_has(row, MEW_FIG_INTERVAL)	      ? mew_seconds_ns(cpu->interval) :
-									0;
+		period = mew_stack_interval_ns(p->c);
 		if (mew_row_has(row, MEW_FIG_WALL_TIME))
 			put_number(&p->out, PROFILE_DURATION, mew_seconds_ns(cpu->wall_time));
 		put_type(p, PROFILE_PERIOD_TYPE, p->types[1].name, "nanoseconds");

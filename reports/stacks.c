@@ -132,6 +132,26 @@ struct mew_stack_sum *mew_stack_sums(const struct mew_model *m, const struct mew
 	return sums;
 }
 
+static bool counts(const struct mew_heap_stack *s)
+{
+	return s->peak_bytes != 0 || s->cumulative_bytes != 0 || s->allocations != 0 || s->net_bytes != 0;
+}
+
+bool mew_stack_any(const struct mew_model *m)
+{
+	for (size_t i = 0; i < m->ncases; i++) {
+		const struct mew_case *c = &m->cases[i];
+
+		for (size_t k = 0; k < c->nsamples; k++)
+			if (c->samples[k].weight_ns != 0)
+				return true;
+		for (size_t k = 0; k < c->nheap_stacks; k++)
+			if (counts(&c->heap_stacks[k]))
+				return true;
+	}
+	return false;
+}
+
 /* --- samples in time -------------------------------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b)
@@ -145,7 +165,15 @@ static int by_time(const void *a, const void *b)
 	return order != 0 ? order : (x > y) - (x < y); /* of one array */
 }
 
-const struct mew_cpu_sample **mew_stack_timeline(const struct mew_case *c)
+static int by_thread_and_time(const void *a, const void *b)
+{
+	const struct mew_cpu_sample *x = *(const struct mew_cpu_sample *const *)a,
+				    *y = *(const struct mew_cpu_sample *const *)b;
+
+	return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : by_time(a, b);
+}
+
+const struct mew_cpu_sample **mew_stack_timeline(const struct mew_case *c, bool by_thread)
 {
 	const struct mew_cpu_sample **order = calloc(c->nsamples + 1, sizeof(const struct mew_cpu_sample *));
 
@@ -153,8 +181,24 @@ const struct mew_cpu_sample **mew_stack_timeline(const struct mew_case *c)
 		return NULL;
 	for (size_t i = 0; i < c->nsamples; i++)
 		order[i] = &c->samples[i];
-	qsort(order, c->nsamples, sizeof(const struct mew_cpu_sample *), by_time);
+	qsort(order, c->nsamples, sizeof(const struct mew_cpu_sample *), by_thread ? by_thread_and_time : by_time);
 	return order;
+}
+
+const char *mew_stack_clock(const struct mew_case *c)
+{
+	const struct mew_row_head *row = (const struct mew_row_head *)&c->cpu;
+
+	return mew_row_has(row, MEW_FIG_CLOCK) && strcmp(c->cpu.clock, "cpu") == 0 ? "cpu" : "wall";
+}
+
+uint64_t mew_stack_interval_ns(const struct mew_case *c)
+{
+	const struct mew_row_head *row = (const struct mew_row_head *)&c->cpu;
+
+	if (mew_row_has(row, MEW_FIG_EFFECTIVE_INTERVAL))
+		return mew_seconds_ns(c->cpu.effective_interval);
+	return mew_row_has(row, MEW_FIG_INTERVAL) ? mew_seconds_ns(c->cpu.interval) : 0;
 }
 
 /* --- the program ------------------------------------------------------------------------------------------------ */

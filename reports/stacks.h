@@ -85,8 +85,24 @@ struct mew_stack_metric {
 /* What the memory stacks of a case tell, the figure that most ask for first. */
 extern const struct mew_stack_metric mew_memory_metrics[MEW_MEMORY_METRICS];
 
-/* Pointers to c->samples, ascending by time and then thread; freed by free(); NULL without memory. */
-const struct mew_cpu_sample **mew_stack_timeline(const struct mew_case *c);
+/*
+ * Whether a case of the model has a stack that counts something: samples with a weight, or blocks. Formats of one file
+ * would be empty without. Context: any thread.
+ */
+bool mew_stack_any(const struct mew_model *m);
+
+/* What the samples of a case are spread over: "wall" or "cpu". Context: any thread. */
+const char *mew_stack_clock(const struct mew_case *c);
+
+/* What one sample stands for: the interval that was delivered, else the one asked for; 0 unknown. */
+uint64_t mew_stack_interval_ns(const struct mew_case *c);
+
+/*
+ * Pointers to c->samples ascending by time and then thread, or each thread by itself.
+ *
+ * Returns  freed by free(); NULL without memory
+ */
+const struct mew_cpu_sample **mew_stack_timeline(const struct mew_case *c, bool by_thread);
 
 /* The module of the program that a case belongs to; MEW_NO_MODULE when no stack tells. Context: any thread. */
 uint32_t mew_stack_program(const struct mew_model *m, const struct mew_case *c);
