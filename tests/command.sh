@@ -134,6 +134,17 @@ if [ $sanitized = no ]; then
 	check "all passes of a case" 0 'good/heap'
 	run sh -c 'tr -d " \t\n" <a.json | grep -o "\"total_allocations\":[0-9]*"'
 	check "... count exactly: 3 allocations in 50 iterations" 0 ':150$'
+	run "$mew" report a.json --pprof profiles --speedscope a.speedscope.json --firefox a.firefox.json
+	check "stacks are written for other viewers" 0 '' 'wrote a.firefox.json'
+	run ls profiles
+	check "... by case and kind where the viewer takes one at a time" 0 '^good-heap.memory.pb.gz$'
+	run "$mew" report a.json --firefox again.json
+	run cmp a.firefox.json again.json
+	check "... with the same bytes each time" 0
+	run "$mew" report r.json --speedscope none.json
+	complains "... and not without stacks" 2 'add --memory or --cpu'
+	run ls none.json
+	check "... when no file is left" 2
 else
 	skip "all passes of a case" "the malloc hooks are not in a sanitized build"
 fi

