@@ -82,6 +82,21 @@ static void mixed(struct mew_json *j)
 	mew_json_object_end(j);
 }
 
+/* Exact, without a point where there is nothing behind it. */
+static void test_milliseconds(void **state)
+{
+	static const uint64_t ns[] = { 0, 1, 100000, 1000000, 12345678, 1000000001, UINT64_MAX };
+	struct mew_json j;
+
+	(void)state;
+	begin(&j, 0);
+	mew_json_array(&j);
+	for (size_t i = 0; i < sizeof ns / sizeof ns[0]; i++)
+		mew_json_ms(&j, ns[i]);
+	mew_json_array_end(&j);
+	end_as("[0,0.000001,0.1,1,12.345678,1000.000001,18446744073709.551615]");
+}
+
 static void test_compact(void **state)
 {
 	struct mew_json j;
@@ -309,6 +324,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_compact),
+		cmocka_unit_test(test_milliseconds),
 		cmocka_unit_test(test_pretty),
 		cmocka_unit_test(test_pretty_changes_nothing),
 		cmocka_unit_test(test_hostile_text),
