@@ -26,7 +26,7 @@ void mew_arena_init(struct mew_arena *a, size_t limit_bytes)
 static bool grow(struct mew_arena *a, size_t bytes)
 {
 	struct mew_arena_chunk *chunk;
-	size_t size = CHUNK_BYTES, need;
+	size_t size = a->huge ? 2 * CHUNK_BYTES : CHUNK_BYTES, need;
 
 	if (!mew_add_size(bytes, sizeof *chunk + ALIGN_BYTES, &need))
 		return false;
@@ -34,7 +34,7 @@ static bool grow(struct mew_arena *a, size_t bytes)
 		size = (need + 4095) & ~(size_t)4095;
 	if (size < need || (a->limit != 0 && size > a->limit - a->mapped))
 		return false;
-	chunk = mew_os_map(size);
+	chunk = a->huge ? mew_os_map_huge(size) : mew_os_map(size);
 	if (chunk == NULL)
 		return false;
 	chunk->next = a->chunks;
@@ -71,5 +71,5 @@ void mew_arena_fini(struct mew_arena *a)
 		mew_os_unmap(chunk, chunk->size);
 		chunk = next;
 	}
-	mew_arena_init(a, a->limit);
+	*a = (struct mew_arena){ .limit = a->limit, .huge = a->huge };
 }

@@ -13,6 +13,7 @@ struct mew_arena {
 	struct mew_arena_chunk *chunks; /* newest first */
 	size_t used, size;              /* of the newest chunk */
 	size_t mapped, limit;           /* bytes taken from the kernel; 0 limit: none */
+	bool huge; /* may be set before the first use: chunks of 2 MiB in huge pages, for what will be filled */
 };
 
 /* An empty arena that maps nothing yet. limit_bytes 0 means none. Context: any thread. */

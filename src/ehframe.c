@@ -15,6 +15,7 @@
 #define MAX_RULES 16383u /* libLLVM has 1,700 */
 #define HASH_SLOTS 32768u /* a power of two, at least twice MAX_RULES */
 #define PAGE_BYTES 4096u
+#define ROWS_EACH 16u /* functions have ten; more cost another turn */
 
 struct function {
 	uintptr_t pc;
@@ -39,18 +40,19 @@ struct rows {
 	uint32_t *offset;
 	uint16_t *rule;
 	size_t n, size;
+	bool overrun; /* there was no room for one more */
 };
 
 struct builder {
 	const struct mew_ehframe *in;
+	struct mew_ehframe_scratch *scratch;
 	struct function *functions;
 	size_t nfunctions, room;
 	struct cie cie; /* the last one read: neighbours share it */
 	struct rows rows;
 	uint64_t *rules;
 	uint16_t *slots; /* hash to index + 1 */
-	uint32_t nrules, compiled, unsupported;
-	bool no_memory;
+	uint32_t nrules, compiled;
 };
 
 /* --- entries of .eh_frame ----------------------------------------------------------------------------------------- */
@@ -163,22 +165,45 @@ static const struct cie *read_fde(struct builder *b, size_t at, struct fde *out)
 
 /* --- listing functions -------------------------------------------------------------------------------------------- */
 
-static bool reserve_functions(struct builder *b, size_t n)
+/*
+ * Divide the scratch memory: room for n functions and for so many rows of each. Pages are used as they fill up, so there
+ * may be plenty; libLLVM has ten rows a function.
+ */
+static bool reserve(struct builder *b, size_t n, size_t rows_each)
 {
-	size_t bytes;
+	struct mew_ehframe_scratch *s = b->scratch;
+	size_t nrows, functions, offsets, rules, bytes;
 
-	if (!mew_mul_size(n, sizeof *b->functions, &bytes))
+	if (!mew_mul_size(n, rows_each, &nrows) || !mew_add_size(nrows, 64, &nrows) ||
+	    !mew_mul_size(n, sizeof *b->functions, &functions) || !mew_mul_size(nrows, sizeof(uint32_t), &offsets))
 		return false;
-	b->functions = mew_os_map(bytes);
+	rules = offsets / 2;
+	bytes = MAX_RULES * sizeof *b->rules + HASH_SLOTS * sizeof *b->slots;
+	if (!mew_add_size(bytes, functions, &bytes) || !mew_add_size(bytes, offsets, &bytes) ||
+	    !mew_add_size(bytes, rules, &bytes))
+		return false;
+	if (bytes > s->bytes) {
+		mew_ehframe_scratch_fini(s);
+		s->memory = mew_os_map_huge(bytes);
+		if (s->memory == NULL)
+			return false;
+		s->bytes = bytes;
+	}
+	b->rules = s->memory;
+	b->functions = (struct function *)(b->rules + MAX_RULES);
+	b->rows = (struct rows){ .offset = (uint32_t *)(b->functions + n), .size = nrows };
+	b->rows.rule = (uint16_t *)(b->rows.offset + nrows);
+	b->slots = b->rows.rule + nrows;
+	memset(b->slots, 0, HASH_SLOTS * sizeof *b->slots);
 	b->room = n;
-	return b->functions != NULL;
+	b->nfunctions = 0;
+	return true;
 }
 
-static void release_functions(struct builder *b)
+void mew_ehframe_scratch_fini(struct mew_ehframe_scratch *s)
 {
-	mew_os_unmap(b->functions, b->room * sizeof *b->functions);
-	b->functions = NULL;
-	b->nfunctions = 0;
+	mew_os_unmap(s->memory, s->bytes);
+	*s = (struct mew_ehframe_scratch){ NULL, 0 };
 }
 
 static void add_function(struct builder *b, uintptr_t pc, size_t entry)
@@ -219,25 +244,24 @@ uintptr_t mew_ehframe_address(const struct mew_span *header)
 	return read_header(header, &h) ? h.frames : 0;
 }
 
-static bool list_by_header(struct builder *b)
+/* List what the search table names. Returns the number of its functions when add is false. */
+static size_t read_search_table(struct builder *b, bool add)
 {
 	const struct mew_span *span = &b->in->header;
 	struct header h;
 
-	if (!read_header(span, &h) || h.count == 0)
-		return true;
-	if (!reserve_functions(b, h.count))
-		return false;
-	for (size_t i = 0; i < h.count; i++) {
+	if (span->size == 0 || !read_header(span, &h))
+		return 0;
+	for (size_t i = 0; add && i < h.count; i++) {
 		uintptr_t pc = mew_read_pointer(&h.pairs, 0x3b, span->address);
 		uintptr_t entry = mew_read_pointer(&h.pairs, 0x3b, span->address);
 
 		add_function(b, pc, entry - b->in->frames.address); /* an entry outside fails when it is read */
 	}
-	return true;
+	return h.count;
 }
 
-/* Walk the entries: count them, or add them. */
+/* The same for the entries themselves, one after the other. */
 static size_t walk_entries(struct builder *b, bool add)
 {
 	const struct mew_span *frames = &b->in->frames;
@@ -255,18 +279,6 @@ static size_t walk_entries(struct builder *b, bool add)
 			add_function(b, fde.lo, at);
 	}
 	return n;
-}
-
-static bool list_by_walk(struct builder *b)
-{
-	size_t n = walk_entries(b, false);
-
-	if (n == 0)
-		return true;
-	if (!reserve_functions(b, n))
-		return false;
-	(void)walk_entries(b, true);
-	return true;
 }
 
 static void sift_down(struct function *f, size_t root, size_t n)
@@ -314,30 +326,10 @@ static uint16_t intern_rule(struct builder *b, uint64_t rule)
 			return (uint16_t)(b->slots[slot] - 1);
 	}
 	if (b->nrules == MAX_RULES)
-		return MEW_RULE_UNSUPPORTED; /* its own index, see begin() */
+		return MEW_RULE_UNSUPPORTED; /* its own index, see compile_all() */
 	b->rules[b->nrules++] = rule;
 	b->slots[slot] = (uint16_t)b->nrules;
 	return (uint16_t)(b->nrules - 1);
-}
-
-static bool grow_rows(struct rows *rows, size_t size)
-{
-	uint32_t *offset = mew_os_map(size * sizeof *offset);
-	uint16_t *rule = mew_os_map(size * sizeof *rule);
-
-	if (offset == NULL || rule == NULL) {
-		mew_os_unmap(offset, size * sizeof *offset);
-		mew_os_unmap(rule, size * sizeof *rule);
-		return false;
-	}
-	if (rows->n > 0) {
-		memcpy(offset, rows->offset, rows->n * sizeof *offset);
-		memcpy(rule, rows->rule, rows->n * sizeof *rule);
-	}
-	mew_os_unmap(rows->offset, rows->size * sizeof *offset);
-	mew_os_unmap(rows->rule, rows->size * sizeof *rule);
-	*rows = (struct rows){ offset, rule, rows->n, size };
-	return true;
 }
 
 /* Rows stay in ascending order whatever comes: the last word for an address counts, a step back is left out. */
@@ -355,8 +347,8 @@ static void add_row(void *to, uintptr_t pc, uint64_t packed)
 	}
 	if (rows->n > 0 && rows->rule[rows->n - 1] == rule)
 		return;
-	if (rows->n == rows->size && !grow_rows(rows, rows->size * 2)) {
-		b->no_memory = true;
+	if (rows->n == rows->size) {
+		rows->overrun = true;
 		return;
 	}
 	rows->offset[rows->n] = offset;
@@ -397,32 +389,49 @@ static void compile_function(struct builder *b, size_t i)
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
-static bool begin(struct builder *b)
+/* The entries are about to be read one and all. */
+static void expect_frames(const struct builder *b)
 {
-	b->rules = mew_os_map(MAX_RULES * sizeof *b->rules);
-	b->slots = mew_os_map(HASH_SLOTS * sizeof *b->slots);
-	if (b->rules == NULL || b->slots == NULL)
+	size_t lo = SIZE_MAX, hi = 0;
+
+	for (size_t i = 0; i < b->nfunctions; i++) {
+		lo = b->functions[i].entry < lo ? b->functions[i].entry : lo;
+		hi = b->functions[i].entry > hi ? b->functions[i].entry : hi;
+	}
+	if (lo < hi && hi < b->in->frames.size)
+		mew_os_will_read(b->in->frames.bytes + lo, hi - lo);
+}
+
+/* The functions in ascending order, by the search table or, where that names none of them, by the entries. */
+static bool list_functions(struct builder *b, size_t rows_each)
+{
+	size_t n = read_search_table(b, false);
+
+	if (!reserve(b, n, rows_each))
+		return false;
+	(void)read_search_table(b, true);
+	if (b->nfunctions == 0) {
+		n = walk_entries(b, false);
+		if (!reserve(b, n, rows_each))
+			return false;
+		(void)walk_entries(b, true);
+	}
+	sort_functions(b->functions, b->nfunctions);
+	expect_frames(b);
+	return true;
+}
+
+/* Compile every function, into so many rows each. Returns false without the memory. */
+static bool compile_all(struct builder *b, size_t rows_each)
+{
+	b->nrules = b->compiled = 0;
+	if (!list_functions(b, rows_each))
 		return false;
 	(void)intern_rule(b, MEW_RULE_NONE);
 	(void)intern_rule(b, MEW_RULE_UNSUPPORTED); /* index 1 */
-	if (b->in->header.size > 0 && !list_by_header(b))
-		return false;
-	if (b->nfunctions == 0) {
-		release_functions(b);
-		if (!list_by_walk(b))
-			return false;
-	}
-	sort_functions(b->functions, b->nfunctions);
-	return grow_rows(&b->rows, b->nfunctions * 10 + 16);
-}
-
-static void end(struct builder *b)
-{
-	release_functions(b);
-	mew_os_unmap(b->rows.offset, b->rows.size * sizeof *b->rows.offset);
-	mew_os_unmap(b->rows.rule, b->rows.size * sizeof *b->rows.rule);
-	mew_os_unmap(b->rules, MAX_RULES * sizeof *b->rules);
-	mew_os_unmap(b->slots, HASH_SLOTS * sizeof *b->slots);
+	for (size_t i = 0; i < b->nfunctions && !b->rows.overrun; i++)
+		compile_function(b, i);
+	return true;
 }
 
 static void index_pages(const struct builder *b, uint32_t *page, uint32_t npages)
@@ -466,23 +475,32 @@ static const struct mew_unwind_table *seal(const struct builder *b, struct mew_a
 	return t;
 }
 
-int mew_ehframe_compile(const struct mew_ehframe *in, struct mew_arena *arena, const struct mew_unwind_table **out)
+int mew_ehframe_compile_with(const struct mew_ehframe *in, struct mew_arena *arena, struct mew_ehframe_scratch *scratch,
+			     const struct mew_unwind_table **out)
 {
-	struct builder b = { .in = in, .cie = { .entry = SIZE_MAX } };
-	bool complete;
+	struct builder b = { .in = in, .scratch = scratch, .cie = { .entry = SIZE_MAX } };
+	size_t rows_each = ROWS_EACH;
 
 	*out = NULL;
 	if (in->lo >= in->hi || in->hi - in->lo > UINT32_MAX)
 		return 0;
-	complete = begin(&b);
-	for (size_t i = 0; complete && i < b.nfunctions; i++) {
-		compile_function(&b, i);
-		complete = !b.no_memory;
-	}
-	if (complete && b.rows.n > 0) {
-		*out = seal(&b, arena);
-		complete = *out != NULL;
-	}
-	end(&b);
-	return complete ? 0 : -1;
+	mew_os_will_read(in->header.bytes, in->header.size);
+	do {
+		if (!compile_all(&b, rows_each))
+			return -1;
+		rows_each *= 8; /* ends: a program has less rows than bytes */
+	} while (b.rows.overrun);
+	if (b.rows.n == 0)
+		return 0;
+	*out = seal(&b, arena);
+	return *out != NULL ? 0 : -1;
+}
+
+int mew_ehframe_compile(const struct mew_ehframe *in, struct mew_arena *arena, const struct mew_unwind_table **out)
+{
+	struct mew_ehframe_scratch scratch = { NULL, 0 };
+	int result = mew_ehframe_compile_with(in, arena, &scratch, out);
+
+	mew_ehframe_scratch_fini(&scratch);
+	return result;
 }

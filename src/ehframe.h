@@ -53,6 +53,19 @@ uintptr_t mew_ehframe_address(const struct mew_span *header);
  */
 int mew_ehframe_compile(const struct mew_ehframe *in, struct mew_arena *arena, const struct mew_unwind_table **out);
 
+/* Working memory for one table after the other: pages that were used once need not be made again. Zero it first. */
+struct mew_ehframe_scratch {
+	void *memory;
+	size_t bytes;
+};
+
+/* mew_ehframe_compile() with working memory that outlives it. */
+int mew_ehframe_compile_with(const struct mew_ehframe *in, struct mew_arena *arena, struct mew_ehframe_scratch *scratch,
+			     const struct mew_unwind_table **out);
+
+/* Give the memory back; it may be used again. */
+void mew_ehframe_scratch_fini(struct mew_ehframe_scratch *scratch);
+
 /* The rule at pc; MEW_RULE_NONE outside the table. Context: any thread, signal, malloc. */
 static inline uint64_t mew_unwind_table_rule(const struct mew_unwind_table *t, uintptr_t pc)
 {

@@ -33,9 +33,10 @@ struct known {
 static struct {
 	pthread_mutex_t lock; /* serialises renewal; readers take none */
 	struct mew_arena arena;
+	struct mew_ehframe_scratch scratch; /* while it is renewed */
 	struct known *known;
 	uint64_t adds, subs; /* of the loader, at the newest snapshot */
-} registry = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} registry = { .lock = PTHREAD_MUTEX_INITIALIZER, .arena = { .huge = true } };
 
 static _Atomic(const struct mew_modules *) newest;
 
@@ -184,7 +185,8 @@ static struct known *add_known(const struct mew_module_map *map, uint64_t print,
 	k->map.build_id = keep_text(map->build_id);
 	if (k->map.path == NULL || k->map.build_id == NULL)
 		return NULL;
-	if (frames != NULL && mew_ehframe_compile(frames, &registry.arena, &k->map.table) != 0)
+	if (frames != NULL &&
+	    mew_ehframe_compile_with(frames, &registry.arena, &registry.scratch, &k->map.table) != 0)
 		return NULL;
 	k->next = registry.known;
 	registry.known = k;
@@ -298,6 +300,7 @@ static int renew(void)
 		return 0;
 	if (v.vdso != 0 && mew_image_at(v.vdso, &vdso)) /* not every C library lists it */
 		see(&v, &vdso, VDSO_NAME);
+	mew_ehframe_scratch_fini(&registry.scratch);
 	return v.no_memory ? -1 : publish(&v, old);
 }
 

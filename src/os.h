@@ -40,7 +40,12 @@ int mew_os_tid(void);
 void *mew_os_map(size_t bytes);
 /* The same, but pages are charged only when touched, so it may be far larger than memory. */
 void *mew_os_reserve(size_t bytes);
+/* The same as mew_os_reserve() for memory that will be filled: in huge pages where the kernel has them, a fault for each
+ * instead of one for 4 KiB. */
+void *mew_os_map_huge(size_t bytes);
 void mew_os_unmap(void *memory, size_t bytes);
+/* All of this will be read soon: let the kernel map the pages of a file at once. Only a hint. */
+void mew_os_will_read(const void *memory, size_t bytes);
 /* Bytes of such memory that are really there. 0 when the kernel does not say. Context: outside windows. */
 size_t mew_os_resident(const void *memory, size_t bytes);
 

@@ -13,6 +13,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_READ /* Linux 5.14; before, it is refused */
+#define MADV_POPULATE_READ 22
+#endif
+#define HUGE_BYTES ((size_t)1 << 21) /* a huge page of x86-64, and of arm64 with pages of 4 KiB */
+
 int mew_os_tid(void)
 {
 	return (int)syscall(SYS_gettid);
@@ -34,6 +39,36 @@ void *mew_os_map(size_t bytes)
 void *mew_os_reserve(size_t bytes)
 {
 	return map(bytes, MAP_NORESERVE);
+}
+
+void *mew_os_map_huge(size_t bytes)
+{
+	char *memory;
+	size_t size, before;
+
+	if (!mew_add_size(bytes, HUGE_BYTES, &size))
+		return NULL;
+	size = (size + 4095) & ~(size_t)4095;
+	memory = map(size, MAP_NORESERVE);
+	if (memory == NULL)
+		return NULL;
+	before = (size_t)(-(uintptr_t)memory & (HUGE_BYTES - 1));
+	if (before > 0)
+		(void)syscall(SYS_munmap, memory, before);
+	memory += before;
+	bytes = (bytes + 4095) & ~(size_t)4095;
+	if (size - before > bytes)
+		(void)syscall(SYS_munmap, memory + bytes, size - before - bytes);
+	(void)syscall(SYS_madvise, memory, bytes, MADV_HUGEPAGE);
+	return memory;
+}
+
+void mew_os_will_read(const void *memory, size_t bytes)
+{
+	uintptr_t from = (uintptr_t)memory & ~(uintptr_t)4095;
+
+	if (bytes > 0)
+		(void)syscall(SYS_madvise, from, (uintptr_t)memory + bytes - from, MADV_POPULATE_READ);
 }
 
 void mew_os_unmap(void *memory, size_t bytes)
