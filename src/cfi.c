@@ -1,5 +1,5 @@
 /*
- * cfi.c - runs call frame instructions of x86-64 and packs each row into one 64-bit rule.
+ * cfi.c - runs call frame instructions and packs each row into one 64-bit rule.
  * Layer L1. Outside windows. The input is not trusted: every read is bounded, every value is range-checked.
  */
 #include "config.h"
@@ -10,7 +10,6 @@
 
 #include "hotpath.h"
 
-enum { DW_RBX = 3, DW_RBP = 6, DW_RSP = 7, DW_R15 = 15, DW_RIP = 16 };
 enum { RA_UNSAID, RA_AT_CFA, RA_UNDEFINED, RA_ELSEWHERE };
 
 /* DWARF 5, table 7.29; the upper two bits of the first three hold the opcode, the lower six an operand */
@@ -41,6 +40,8 @@ enum {
 	CFA_VAL_OFFSET = 0x14,
 	CFA_VAL_OFFSET_SF = 0x15,
 	CFA_VAL_EXPRESSION = 0x16,
+	CFA_AARCH64_SIGNED_WITH_PC = 0x2c,
+	CFA_AARCH64_SIGNED = 0x2d,
 	CFA_GNU_ARGS_SIZE = 0x2e,
 	CFA_GNU_NEGATIVE_OFFSET = 0x2f
 };
@@ -75,15 +76,15 @@ static uint64_t pack_jump(const struct mew_cfi_row *r)
 	       (uint64_t)(r->in_bp - 1) << 20 | pack_save(r->bx, r->bx_offset, 6, 48);
 }
 
-static uint64_t pack(const struct mew_cfi_row *r)
+static uint64_t pack(const struct mew_machine *machine, const struct mew_cfi_row *r)
 {
 	int64_t cfa = r->cfa_offset;
 
 	if (r->ra == RA_UNDEFINED)
 		return MEW_RULE_END;
 	if (r->ra == RA_ELSEWHERE && r->in_ip != 0)
-		return pack_jump(r);
-	if (r->ra != RA_AT_CFA || r->cfa < MEW_RULE_SP || !fits(cfa, r->cfa == MEW_RULE_LEAF ? 16 : 24))
+		return machine->ra_offset != 0 ? pack_jump(r) : MEW_RULE_UNSUPPORTED;
+	if ((machine->ra_offset != 0 && r->ra != RA_AT_CFA) || r->cfa < MEW_RULE_SP || !fits(cfa, r->cfa == MEW_RULE_LEAF ? 16 : 24))
 		return MEW_RULE_UNSUPPORTED;
 	if (r->cfa == MEW_RULE_LEAF)
 		cfa = (cfa & 0xffff) | (int64_t)r->reg << 16;
@@ -92,28 +93,35 @@ static uint64_t pack(const struct mew_cfi_row *r)
 }
 
 /* Any general register will do; those that are not followed from frame to frame, at the leaf. */
-static void base_on(struct mew_cfi_row *row, uint64_t reg)
+static void base_on(struct mew_cfi *c, uint64_t reg)
 {
-	row->reg = (uint8_t)reg;
-	switch (reg) {
-	case DW_RSP: row->cfa = MEW_RULE_SP; break;
-	case DW_RBP: row->cfa = MEW_RULE_BP; break;
-	case DW_RBX: row->cfa = MEW_RULE_BX; break;
-	default: row->cfa = reg <= DW_R15 ? MEW_RULE_LEAF : MEW_RULE_UNSUPPORTED;
-	}
+	const struct mew_machine *m = c->machine;
+
+	c->row.reg = (uint8_t)reg;
+	if (reg == m->sp)
+		c->row.cfa = MEW_RULE_SP;
+	else if (reg == m->bp)
+		c->row.cfa = MEW_RULE_BP;
+	else if (reg == m->bx && reg != m->ra)
+		c->row.cfa = MEW_RULE_BX;
+	else
+		c->row.cfa = reg <= m->last ? MEW_RULE_LEAF : MEW_RULE_UNSUPPORTED;
 }
 
 static void save(struct mew_cfi *c, uint64_t reg, enum mew_rule_save how, int64_t offset)
 {
-	if (reg == DW_RBP) {
+	const struct mew_machine *m = c->machine;
+
+	if (reg == m->bp) {
 		c->row.bp = (uint8_t)how;
 		c->row.bp_offset = offset;
 		c->row.in_bp = 0;
-	} else if (reg == DW_RBX) {
+	} else if (reg == m->bx) {
 		c->row.bx = (uint8_t)how;
 		c->row.bx_offset = offset;
-	} else if (reg == DW_RIP) {
-		c->row.ra = how == MEW_SAVE_CFA && offset == -8 ? RA_AT_CFA : RA_ELSEWHERE;
+	}
+	if (reg == m->ra) {
+		c->row.ra = how == MEW_SAVE_CFA && offset == m->ra_offset ? RA_AT_CFA : RA_ELSEWHERE;
 		c->row.in_ip = 0;
 	}
 }
@@ -121,14 +129,15 @@ static void save(struct mew_cfi *c, uint64_t reg, enum mew_rule_save how, int64_
 /* The caller's value is in another register; followed where a jump is under way, see pack_jump(). */
 static void save_in_register(struct mew_cfi *c, uint64_t reg, uint64_t other)
 {
-	uint8_t in = other <= DW_R15 ? (uint8_t)(other + 1) : 0;
+	const struct mew_machine *m = c->machine;
+	uint8_t in = other <= m->last ? (uint8_t)(other + 1) : 0;
 
 	save(c, reg, MEW_SAVE_LOST, 0);
-	if (reg == DW_RSP)
+	if (reg == m->sp)
 		c->row.in_sp = in;
-	else if (reg == DW_RIP)
+	else if (reg == m->ra)
 		c->row.in_ip = in;
-	else if (reg == DW_RBP)
+	else if (reg == m->bp)
 		c->row.in_bp = in;
 }
 
@@ -146,14 +155,15 @@ static void restore(struct mew_cfi *c, uint64_t reg)
 	static const struct mew_cfi_row nothing;
 	const struct mew_cfi_row *from = c->initial != NULL ? c->initial : &nothing;
 
-	if (reg == DW_RBP) {
+	if (reg == c->machine->bp) {
 		c->row.bp = from->bp;
 		c->row.bp_offset = from->bp_offset;
 		c->row.in_bp = from->in_bp;
-	} else if (reg == DW_RBX) {
+	} else if (reg == c->machine->bx) {
 		c->row.bx = from->bx;
 		c->row.bx_offset = from->bx_offset;
-	} else if (reg == DW_RIP) {
+	}
+	if (reg == c->machine->ra) {
 		c->row.ra = from->ra;
 		c->row.in_ip = from->in_ip;
 	}
@@ -175,24 +185,24 @@ static bool read_breg(struct mew_reader *r, unsigned *reg, int64_t *offset)
  * The linker's PLT: rsp + 8 + ((rip & 15) >= n) * 8. What follows breg7 8 is
  * breg16 0, lit15, and, lit<n>, ge, lit3, shl, plus.
  */
-static bool read_plt(struct mew_cfi_row *row, struct mew_reader r)
+static bool read_plt(struct mew_cfi *c, struct mew_reader r)
 {
 	static const uint8_t head[] = { 0x80, 0, 0x3f, 0x1a }, tail[] = { 0x2a, 0x33, 0x24, 0x22 };
 	unsigned threshold;
 
-	if ((size_t)(r.end - r.at) != sizeof head + 1 + sizeof tail || memcmp(r.at, head, sizeof head) != 0 ||
+	if (c->machine->ra_offset != -8 || (size_t)(r.end - r.at) != sizeof head + 1 + sizeof tail || memcmp(r.at, head, sizeof head) != 0 ||
 	    memcmp(r.at + sizeof head + 1, tail, sizeof tail) != 0)
 		return false;
 	threshold = (unsigned)r.at[sizeof head] - OP_LIT0;
 	if (threshold > 15)
 		return false;
-	row->cfa = MEW_RULE_PLT;
-	row->cfa_offset = (int64_t)threshold;
+	c->row.cfa = MEW_RULE_PLT;
+	c->row.cfa_offset = (int64_t)threshold;
 	return true;
 }
 
 /* breg off, deref, and perhaps plus_uconst n: realigned frames, and assembly that parks the old rsp in its frame. */
-static bool read_load(struct mew_cfi_row *row, struct mew_reader r, unsigned reg, int64_t offset)
+static bool read_load(struct mew_cfi *c, struct mew_reader r, unsigned reg, int64_t offset)
 {
 	uint64_t add = 0;
 
@@ -203,27 +213,27 @@ static bool read_load(struct mew_cfi_row *row, struct mew_reader r, unsigned reg
 			return false;
 		add = mew_read_uleb(&r);
 	}
-	if (r.bad || r.at < r.end || add > INT8_MAX || !fits(offset, 16) || (reg != DW_RSP && reg != DW_RBP))
+	if (r.bad || r.at < r.end || add > INT8_MAX || !fits(offset, 16) || (reg != c->machine->sp && reg != c->machine->bp))
 		return false;
-	row->cfa = reg == DW_RSP ? MEW_RULE_SP_LOAD : MEW_RULE_BP_LOAD;
-	row->cfa_offset = (int64_t)(add << 16 | (uint16_t)offset);
+	c->row.cfa = reg == c->machine->sp ? MEW_RULE_SP_LOAD : MEW_RULE_BP_LOAD;
+	c->row.cfa_offset = (int64_t)(add << 16 | (uint16_t)offset);
 	return true;
 }
 
-static void define_by_expression(struct mew_cfi_row *row, struct mew_reader r)
+static void define_by_expression(struct mew_cfi *c, struct mew_reader r)
 {
 	unsigned reg;
 	int64_t offset;
 
-	row->cfa = MEW_RULE_UNSUPPORTED;
-	row->cfa_offset = 0;
+	c->row.cfa = MEW_RULE_UNSUPPORTED;
+	c->row.cfa_offset = 0;
 	if (!read_breg(&r, &reg, &offset))
 		return;
 	if (r.at == r.end) {
-		base_on(row, reg);
-		row->cfa_offset = offset;
-	} else if (!(reg == DW_RSP && offset == 8 && read_plt(row, r))) {
-		(void)read_load(row, r, reg, offset);
+		base_on(c, reg);
+		c->row.cfa_offset = offset;
+	} else if (!(reg == c->machine->sp && offset == 8 && read_plt(c, r))) {
+		(void)read_load(c, r, reg, offset);
 	}
 }
 
@@ -232,7 +242,7 @@ static void save_by_expression(struct mew_cfi *c, uint64_t reg, struct mew_reade
 {
 	unsigned base;
 	int64_t offset;
-	bool known = read_breg(&r, &base, &offset) && r.at == r.end && base == DW_RBP;
+	bool known = read_breg(&r, &base, &offset) && r.at == r.end && base == c->machine->bp;
 
 	save(c, reg, known ? MEW_SAVE_BP : MEW_SAVE_LOST, known ? offset : 0);
 }
@@ -261,7 +271,7 @@ static void advance(struct mew_cfi *c, uint64_t factored)
 {
 	uint64_t delta;
 
-	emit(c, pack(&c->row));
+	emit(c, pack(c->machine, &c->row));
 	if (__builtin_mul_overflow(factored, c->code_align, &delta) || delta > c->end - c->pc)
 		c->pc = c->end;
 	else
@@ -275,7 +285,7 @@ static void set_location(struct mew_cfi *c)
 	if (to < c->pc)
 		c->program.bad = true;
 	else if (!c->program.bad) {
-		emit(c, pack(&c->row));
+		emit(c, pack(c->machine, &c->row));
 		c->pc = to < c->end ? to : c->end;
 	}
 }
@@ -285,7 +295,7 @@ static void set_register(struct mew_cfi *c, uint64_t reg)
 	if (c->row.cfa >= MEW_RULE_PLT)
 		c->row.cfa = MEW_RULE_UNSUPPORTED;
 	else
-		base_on(&c->row, reg);
+		base_on(c, reg);
 }
 
 static void set_offset(struct mew_cfi *c, int64_t offset, int64_t factor)
@@ -301,7 +311,7 @@ static void define(struct mew_cfi *c, int64_t factor)
 	uint64_t reg = mew_read_uleb(&c->program);
 	int64_t offset = factor == 1 ? (int64_t)mew_read_uleb(&c->program) : mew_read_sleb(&c->program);
 
-	base_on(&c->row, reg);
+	base_on(c, reg);
 	set_offset(c, offset, factor);
 }
 
@@ -316,6 +326,8 @@ static bool run_location(struct mew_cfi *c, uint8_t op)
 	case CFA_ADVANCE2: advance(c, mew_read_bytes(r, 2)); return true;
 	case CFA_ADVANCE4: advance(c, mew_read_bytes(r, 4)); return true;
 	case CFA_GNU_ARGS_SIZE: (void)mew_read_uleb(r); return true;
+	case CFA_AARCH64_SIGNED: /* the walk takes the signature off every return address */
+	case CFA_AARCH64_SIGNED_WITH_PC: return c->machine->signs_returns;
 	default: return false;
 	}
 }
@@ -340,7 +352,7 @@ static bool run_state(struct mew_cfi *c, uint8_t op)
 	case CFA_DEF_CFA_REGISTER: set_register(c, mew_read_uleb(r)); return true;
 	case CFA_DEF_CFA_OFFSET: set_offset(c, (int64_t)mew_read_uleb(r), 1); return true;
 	case CFA_DEF_CFA_OFFSET_SF: set_offset(c, mew_read_sleb(r), c->data_align); return true;
-	case CFA_DEF_CFA_EXPRESSION: define_by_expression(&c->row, read_block(r)); return true;
+	case CFA_DEF_CFA_EXPRESSION: define_by_expression(c, read_block(r)); return true;
 	default: return false;
 	}
 }
@@ -364,7 +376,7 @@ static bool run_register(struct mew_cfi *c, uint8_t op)
 	case CFA_EXPRESSION: save_by_expression(c, reg, read_block(r)); return true;
 	case CFA_UNDEFINED:
 		lose(c, reg);
-		if (reg == DW_RIP)
+		if (reg == c->machine->ra)
 			c->row.ra = RA_UNDEFINED;
 		return true;
 	case CFA_REGISTER: save_in_register(c, reg, mew_read_uleb(r)); return true;
@@ -375,8 +387,10 @@ static bool run_register(struct mew_cfi *c, uint8_t op)
 	}
 }
 
-void mew_cfi_init(struct mew_cfi *c, struct mew_reader program, uint64_t code_align, int64_t data_align)
+void mew_cfi_init(struct mew_cfi *c, const struct mew_machine *machine, struct mew_reader program,
+		  uint64_t code_align, int64_t data_align)
 {
+	c->machine = machine;
 	c->program = program;
 	c->row = (struct mew_cfi_row){ .cfa = MEW_RULE_NONE };
 	c->initial = NULL;
@@ -405,6 +419,6 @@ bool mew_cfi_run(struct mew_cfi *c)
 		}
 	}
 	known = known && !r->bad;
-	emit(c, known ? pack(&c->row) : MEW_RULE_UNSUPPORTED);
+	emit(c, known ? pack(c->machine, &c->row) : MEW_RULE_UNSUPPORTED);
 	return known;
 }

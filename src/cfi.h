@@ -1,8 +1,13 @@
 /*
- * cfi.h - the call frame instructions of x86-64: a bounded reader, and a run of one program into packed rules.
+ * cfi.h - call frame instructions: a bounded reader, and a run of one program into packed rules.
  * Layer L1. Used while tables are built (ehframe.c), outside windows; pure, so that a fuzzer can drive it.
  *
- * A packed rule says how to leave a frame (System V ABI for AMD64, chapter 3.7; DWARF 5, chapter 6.4):
+ * Two registers are followed from frame to frame beside the stack pointer. On x86-64 these are rbp and rbx; on aarch64
+ * x29, which stands in the place of rbp, and x30, the return address, in that of rbx. A machine's register numbers are
+ * data (struct mew_machine).
+ *
+ * A packed rule says how to leave a frame (System V ABI for AMD64, chapter 3.7; DWARF 5, chapter 6.4; DWARF for the Arm
+ * 64-bit architecture, chapter 4):
  *
  *	bits 0-3    enum mew_rule_kind: where the canonical frame address (CFA) comes from
  *	bits 4-5    enum mew_rule_save: where the caller's rbp is
@@ -13,7 +18,7 @@
  *	bits 32-47  signed; slot of rbp in words, from the CFA or from rbp
  *	bits 48-63  the same for rbx
  *
- * The return address is always at CFA - 8. Only MEW_RULE_JUMP differs, the end of longjmp: bits 8-27 are the numbers of
+ * On x86-64 the return address is always at CFA - 8, on aarch64 it is where x30 is. Only MEW_RULE_JUMP differs, the end of longjmp: bits 8-27 are the numbers of
  * four registers of a leaf, which hold the CFA, and the caller's rsp, rip and rbp, with rbx saved from the CFA on; it has
  * no bits for rbp. Any other row that has the return address elsewhere is MEW_RULE_UNSUPPORTED.
  */
@@ -38,6 +43,17 @@ enum mew_rule_kind {
 };
 
 enum mew_rule_save { MEW_SAVE_SAME, MEW_SAVE_CFA, MEW_SAVE_BP, MEW_SAVE_LOST };
+
+/* DWARF register numbers, and what else a machine has of its own. Each unwind_<machine>.c has one. */
+struct mew_machine {
+	uint8_t ra, sp, bp, bx; /* return address, stack pointer, the two that are followed; bx may be ra */
+	uint8_t last;           /* the last general register */
+	int8_t ra_offset;       /* the one place from the CFA where ra may be saved; 0: any, or in the register */
+	bool signs_returns;     /* the instructions by which a function says that its return address is signed */
+	const char *letters;    /* of CIE augmentations without data, beside those that all have; may be NULL */
+};
+
+extern const struct mew_machine mew_machine; /* this one */
 
 /* Bytes of memory, and the address that they have (or had) in the process they belong to. */
 struct mew_span {
@@ -84,6 +100,7 @@ struct mew_cfi_row {
 
 /* One run. mew_cfi_init() makes it the run of a CIE; for an FDE the caller fills in the rest of the first group. */
 struct mew_cfi {
+	const struct mew_machine *machine;
 	struct mew_reader program;
 	struct mew_cfi_row row;            /* where to start; afterwards the last row */
 	const struct mew_cfi_row *initial; /* what a restore goes back to; NULL inside a CIE */
@@ -100,7 +117,8 @@ struct mew_cfi {
 };
 
 /* The run of a CIE's program. Leaves `remembered` as it is: there is one run for each function of a process. */
-void mew_cfi_init(struct mew_cfi *c, struct mew_reader program, uint64_t code_align, int64_t data_align);
+void mew_cfi_init(struct mew_cfi *c, const struct mew_machine *machine, struct mew_reader program,
+		  uint64_t code_align, int64_t data_align);
 
 /*
  * Run to the end of the program and emit its rows; the code behind an instruction that is not understood gets
@@ -132,7 +150,7 @@ static inline intptr_t mew_rule_short_offset(uint64_t rule)
 }
 static inline unsigned mew_rule_register(uint64_t rule)
 {
-	return (unsigned)(rule >> 24 & 15);
+	return (unsigned)(rule >> 24 & 31);
 }
 /* Of MEW_RULE_JUMP: 0 the CFA, 1 rsp, 2 rip, 3 rbp. */
 static inline unsigned mew_rule_jump_register(uint64_t rule, unsigned which)

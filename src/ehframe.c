@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "ehframe_entry.h"
 #include "os.h"
 
 #include "hotpath.h"
@@ -22,20 +23,6 @@ struct function {
 	size_t entry; /* offset of its FDE in the frames */
 };
 
-struct cie {
-	bool usable, signal, augmented;
-	size_t entry;
-	uint64_t code_align;
-	int64_t data_align;
-	uint8_t encoding;
-	struct mew_cfi_row initial;
-};
-
-struct fde {
-	uintptr_t lo, hi;
-	struct mew_reader program;
-};
-
 struct rows {
 	uint32_t *offset;
 	uint16_t *rule;
@@ -44,124 +31,16 @@ struct rows {
 };
 
 struct builder {
+	struct mew_frames frames;
 	const struct mew_ehframe *in;
 	struct mew_ehframe_scratch *scratch;
 	struct function *functions;
 	size_t nfunctions, room;
-	struct cie cie; /* the last one read: neighbours share it */
 	struct rows rows;
 	uint64_t *rules;
 	uint16_t *slots; /* hash to index + 1 */
 	uint32_t nrules, compiled;
 };
-
-/* --- entries of .eh_frame ----------------------------------------------------------------------------------------- */
-
-/*
- * An entry is a 32-bit length, a 32-bit id and that much content. The id is 0 for a CIE, and for an FDE the distance
- * back from the id to its CIE. Length 0 ends the list; 0xffffffff would begin a 64-bit entry, which nobody writes.
- */
-static bool open_entry(const struct builder *b, size_t at, struct mew_reader *entry, uint32_t *id)
-{
-	uint64_t length;
-
-	*entry = mew_reader_of(&b->in->frames, at);
-	length = mew_read_bytes(entry, 4);
-	if (length < 4 || length == UINT32_MAX || length > (uint64_t)(entry->end - entry->at))
-		return false;
-	entry->end = entry->at + length;
-	*id = (uint32_t)mew_read_bytes(entry, 4);
-	return !entry->bad;
-}
-
-/* The letters behind 'z', each with its data; false for one that is not known. */
-static bool read_augmentation(struct cie *cie, const char *letters, struct mew_reader *data)
-{
-	for (; *letters != '\0'; letters++) {
-		switch (*letters) {
-		case 'R': cie->encoding = (uint8_t)mew_read_bytes(data, 1); break;
-		case 'L': mew_read_skip(data, 1); break;
-		case 'S': cie->signal = true; break;
-		case 'P': {
-			uint8_t encoding = (uint8_t)mew_read_bytes(data, 1);
-
-			(void)mew_read_pointer(data, encoding & 0x0f, 0); /* passed over, not followed */
-			break;
-		}
-		default: return false;
-		}
-	}
-	return !data->bad;
-}
-
-static bool read_cie_head(struct cie *cie, struct mew_reader *r)
-{
-	uint64_t version = mew_read_bytes(r, 1), size, ra;
-	const char *letters = (const char *)r->at;
-	const uint8_t *end = memchr(r->at, 0, (size_t)(r->end - r->at));
-	struct mew_reader data;
-
-	if (end == NULL || (version != 1 && version != 3 && version != 4))
-		return false;
-	mew_read_skip(r, (uint64_t)(end + 1 - r->at));
-	if (version == 4 && mew_read_bytes(r, 2) != 8) /* address size 8, segment size 0 */
-		return false;
-	cie->code_align = mew_read_uleb(r);
-	cie->data_align = mew_read_sleb(r);
-	ra = version == 1 ? mew_read_bytes(r, 1) : mew_read_uleb(r);
-	cie->augmented = letters[0] == 'z';
-	if (ra != 16 || r->bad || (!cie->augmented && letters[0] != '\0'))
-		return false;
-	if (!cie->augmented)
-		return true;
-	size = mew_read_uleb(r);
-	data = *r;
-	mew_read_skip(r, size);
-	data.end = r->at;
-	return !r->bad && read_augmentation(cie, letters + 1, &data);
-}
-
-static const struct cie *find_cie(struct builder *b, size_t at)
-{
-	struct mew_reader entry;
-	struct mew_cfi run;
-	uint32_t id;
-
-	if (b->cie.entry == at && b->cie.usable)
-		return &b->cie;
-	b->cie = (struct cie){ .entry = at };
-	if (!open_entry(b, at, &entry, &id) || id != 0 || !read_cie_head(&b->cie, &entry))
-		return NULL;
-	mew_cfi_init(&run, entry, b->cie.code_align, b->cie.data_align);
-	b->cie.usable = mew_cfi_run(&run);
-	b->cie.initial = run.row;
-	return b->cie.usable ? &b->cie : NULL;
-}
-
-/* Read one FDE up to its program; NULL when it is not one or not usable. */
-static const struct cie *read_fde(struct builder *b, size_t at, struct fde *out)
-{
-	const struct cie *cie;
-	uintptr_t length;
-	uint32_t id;
-	size_t place;
-
-	if (!open_entry(b, at, &out->program, &id))
-		return NULL;
-	place = at + 4;
-	if (id == 0 || id > place)
-		return NULL;
-	cie = find_cie(b, place - id);
-	if (cie == NULL)
-		return NULL;
-	out->lo = mew_read_pointer(&out->program, cie->encoding, b->in->header.address);
-	length = mew_read_pointer(&out->program, cie->encoding & 0x0f, 0);
-	if (cie->augmented)
-		mew_read_skip(&out->program, mew_read_uleb(&out->program));
-	if (out->program.bad || out->lo == 0 || __builtin_add_overflow(out->lo, length, &out->hi))
-		return NULL;
-	return cie;
-}
 
 /* --- listing functions -------------------------------------------------------------------------------------------- */
 
@@ -269,13 +148,13 @@ static size_t walk_entries(struct builder *b, bool add)
 	size_t at = 0, n = 0;
 	uint32_t id;
 
-	for (; open_entry(b, at, &entry, &id); at = (size_t)(entry.end - frames->bytes)) {
-		struct fde fde;
+	for (; mew_frames_entry(&b->frames, at, &entry, &id); at = (size_t)(entry.end - frames->bytes)) {
+		struct mew_fde fde;
 
 		if (id == 0)
 			continue;
 		n++;
-		if (add && read_fde(b, at, &fde) != NULL)
+		if (add && mew_frames_fde(&b->frames, at, &fde) != NULL)
 			add_function(b, fde.lo, at);
 	}
 	return n;
@@ -357,11 +236,11 @@ static void add_row(void *to, uintptr_t pc, uint64_t packed)
 
 static void compile_function(struct builder *b, size_t i)
 {
-	const struct cie *cie;
+	const struct mew_cie *cie;
 	struct mew_cfi run;
-	struct fde fde;
+	struct mew_fde fde;
 
-	cie = read_fde(b, b->functions[i].entry, &fde);
+	cie = mew_frames_fde(&b->frames, b->functions[i].entry, &fde);
 	if (cie == NULL || fde.lo != b->functions[i].pc)
 		return;
 	if (fde.hi > b->in->hi)
@@ -374,7 +253,7 @@ static void compile_function(struct builder *b, size_t i)
 	if (cie->signal) {
 		add_row(b, fde.lo, MEW_RULE_SIGNAL);
 	} else {
-		mew_cfi_init(&run, fde.program, cie->code_align, cie->data_align);
+		mew_cfi_init(&run, b->frames.machine, fde.program, cie->code_align, cie->data_align);
 		run.row = cie->initial;
 		run.initial = &cie->initial;
 		run.encoding = cie->encoding;
@@ -478,10 +357,11 @@ static const struct mew_unwind_table *seal(const struct builder *b, struct mew_a
 int mew_ehframe_compile_with(const struct mew_ehframe *in, struct mew_arena *arena, struct mew_ehframe_scratch *scratch,
 			     const struct mew_unwind_table **out)
 {
-	struct builder b = { .in = in, .scratch = scratch, .cie = { .entry = SIZE_MAX } };
+	struct builder b = { .frames = { .in = in, .cie = { .entry = SIZE_MAX } }, .in = in, .scratch = scratch };
 	size_t rows_each = ROWS_EACH;
 
 	*out = NULL;
+	b.frames.machine = in->machine != NULL ? in->machine : &mew_machine;
 	if (in->lo >= in->hi || in->hi - in->lo > UINT32_MAX)
 		return 0;
 	mew_os_will_read(in->header.bytes, in->header.size);

@@ -9,8 +9,8 @@
 #include "base.h"
 #include "cfi.h"
 
-/* The rules are those of x86-64; elsewhere there is nothing to compile. */
-#ifdef __x86_64__
+/* Elsewhere there is nothing to compile: see unwind_none.c. */
+#if defined(__x86_64__) || defined(__aarch64__)
 #define MEW_EHFRAME_SUPPORTED 1
 #else
 #define MEW_EHFRAME_SUPPORTED 0
@@ -33,6 +33,7 @@ struct mew_ehframe {
 	struct mew_span header; /* .eh_frame_hdr; size 0 where there is none */
 	struct mew_span frames; /* from the start of .eh_frame; may reach beyond its end */
 	uintptr_t lo, hi;       /* run-time range of the code; functions outside it are left out */
+	const struct mew_machine *machine; /* that the code is for; NULL: this one */
 };
 
 /*

@@ -17,7 +17,7 @@ enum mew_unwind_stop {
 	MEW_STOPS
 };
 
-struct mew_unwind_regs { /* x86-64: what the rules use from frame to frame */
+struct mew_unwind_regs { /* what the rules use from frame to frame; on aarch64 bp is x29 and bx is x30 (cfi.h) */
 	uintptr_t ip, sp, bp, bx;
 	const void *context; /* borrowed: the ucontext with the leaf's other registers; NULL inside an ordinary call */
 };
@@ -100,6 +100,19 @@ void mew_unwind_use(mew_unwind_fn *way);
 /* May a walk allocate, as only foreign code does? Context: any thread, signal, malloc. */
 bool mew_unwind_may_allocate(void);
 
+/* A return address as it was before it was signed (pointer authentication). Context: any thread, signal, malloc. */
+static inline uintptr_t mew_unwind_strip(uintptr_t address)
+{
+#ifdef __aarch64__
+	register uintptr_t x30 __asm__("x30") = address;
+
+	__asm__("hint #7" : "+r"(x30)); /* xpaclri, which older processors pass over */
+	return x30;
+#else
+	return address;
+#endif
+}
+
 /*
  * The caller's own registers, as seen in the function that calls this inline. Stored straight to memory: an output
  * register could be one of those that are read after it.
@@ -112,6 +125,12 @@ static inline __attribute__((always_inline)) void mew_unwind_here(struct mew_unw
 			 : "=m"(r->ip), "=m"(r->sp), "=m"(r->bp), "=m"(r->bx)
 			 :
 			 : "rax");
+	r->context = NULL;
+#elif defined(__aarch64__)
+	__asm__ volatile("adr x9, .\n\tstr x9, %0\n\tmov x9, sp\n\tstr x9, %1\n\tstr x29, %2\n\tstr x30, %3"
+			 : "=m"(r->ip), "=m"(r->sp), "=m"(r->bp), "=m"(r->bx)
+			 :
+			 : "x9");
 	r->context = NULL;
 #else
 	*r = (struct mew_unwind_regs){ .ip = (uintptr_t)__builtin_return_address(0),

@@ -42,7 +42,7 @@ size_t mew_unwind_by_frame_pointers(struct mew_unwind_thread *t, const struct me
 		return n;
 	*stop = MEW_STOP_NO_RULE;
 	while (is_frame(bp, sp, hi)) { /* ends: sp rises */
-		ip = word_at(bp + sizeof bp);
+		ip = mew_unwind_strip(word_at(bp + sizeof bp));
 		if (ip == 0 || (ip >= entry_lo && ip < entry_hi))
 			break;
 		if (!mew_modules_is_code(modules, ip))

@@ -6,9 +6,11 @@
 
 #include "unwind.h"
 
-#include <ucontext.h>
+#include "cfi.h"
 
 #include "hotpath.h"
+
+const struct mew_machine mew_machine; /* nothing is compiled */
 
 size_t mew_unwind_by_table(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
 			   uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
@@ -29,11 +31,4 @@ size_t mew_unwind_by_table(struct mew_unwind_thread *t, const struct mew_unwind_
 void mew_unwind_from_ucontext(struct mew_unwind_regs *r, const void *ucontext)
 {
 	*r = (struct mew_unwind_regs){ .context = ucontext };
-#if defined(__aarch64__)
-	const ucontext_t *context = ucontext;
-
-	r->ip = (uintptr_t)context->uc_mcontext.pc;
-	r->sp = (uintptr_t)context->uc_mcontext.sp;
-	r->bp = (uintptr_t)context->uc_mcontext.regs[29];
-#endif
 }

@@ -16,7 +16,7 @@ skip_all() {
 
 # shellcheck disable=SC2086 # the compiler and its flags are lists
 build_parts() {
-	for part in modules image ehframe cfi cfi_read unwind unwind_stacks unwind_libunwind unwind_x86_64 arena os_linux; do
+	for part in modules image ehframe ehframe_entry cfi cfi_read unwind unwind_stacks unwind_libunwind unwind_x86_64 arena os_linux; do
 		$cc $base -O2 -c -o "$work/$part.o" "$root/src/$part.c" || return 1
 	done
 	$cc $base -O2 -c -o "$work/oracle.o" "$root/tests/oracle.c"
