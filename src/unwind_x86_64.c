@@ -237,12 +237,40 @@ static bool step_out_of_stub(struct frame *f, const struct mew_modules *modules)
 	return true;
 }
 
+/* mov $15, %rax; syscall: the end of every signal handler, which not every C library has rules for. */
+static bool returns_from_signal(uintptr_t ip)
+{
+	return code_is(ip, 0, 0x48, 0xc7) && code_is(ip, 2, 0xc0, 0x0f) && code_is(ip, 4, 0, 0) &&
+	       code_is(ip, 6, 0, 0x0f) && code_byte(ip, 8) == 0x05;
+}
+
+/*
+ * Did the call before this return address lead to the code at f->ip, which has no rules? Code that keeps no frame pointer
+ * leaves that of a caller in rbp, and whoever follows it leaves that caller out. A direct call names the function that it
+ * calls: it must lie before f->ip, and have no rules either. Code outside every file was made at run time: it is called
+ * by way of a register, and is believed.
+ */
+static bool call_leads_here(const struct frame *f, const struct mew_modules *modules, uintptr_t ip)
+{
+	const struct mew_module_map *here = mew_modules_find(modules, f->ip);
+	uint32_t distance = 0;
+	uintptr_t target;
+
+	if (here == NULL)
+		return true;
+	for (int i = 1; i <= 4; i++)
+		distance = distance << 8 | code_byte(ip - 1, 1 - i);
+	target = ip + (uintptr_t)(intptr_t)(int32_t)distance;
+	return code_byte(ip - 1, -4) == 0xe8 && target <= f->ip && mew_modules_find(modules, target) == here &&
+	       find_rule(modules, target) == MEW_RULE_NONE;
+}
+
 static int step_by_frame_pointer(struct frame *f, const struct mew_modules *modules)
 {
 	uintptr_t ip, bp;
 
 	if (f->bp_lost || f->bp < f->sp || !load(f, f->bp, &bp) || !load(f, f->bp + 8, &ip) ||
-	    !mew_modules_is_code(modules, ip))
+	    !mew_modules_is_code(modules, ip) || !call_leads_here(f, modules, ip))
 		return MEW_STOP_NO_RULE;
 	f->sp = f->bp + 16;
 	f->ip = ip;
@@ -260,6 +288,8 @@ static inline int step(struct frame *f, struct mew_unwind_thread *t, const struc
 	case MEW_RULE_NONE:
 		if (f->leaf && step_out_of_stub(f, modules))
 			return STEPPED;
+		if (mew_modules_find(modules, f->ip) != NULL && returns_from_signal(f->ip))
+			return step_out_of_signal(f, t);
 		if (step_by_frame_pointer(f, modules) == STEPPED)
 			return STEPPED;
 		/* a fiber returns to the first instruction of a function, as no call does: see makecontext */
