@@ -24,7 +24,8 @@ bool mew_frames_entry(const struct mew_frames *f, size_t at, struct mew_reader *
 }
 
 /* The letters behind 'z', each with its data; false for one that is not known. */
-static bool read_augmentation(struct mew_cie *cie, const struct mew_machine *machine, const char *letters, struct mew_reader *data)
+static bool read_augmentation(struct mew_cie *cie, const struct mew_machine *machine, const char *letters,
+			      struct mew_reader *data)
 {
 	for (; *letters != '\0'; letters++) {
 		switch (*letters) {

@@ -1,5 +1,5 @@
 /*
- * unwind_aarch64.h - the walk of aarch64 apart from the machine it runs on, so that recorded stacks can be walked anywhere.
+ * unwind_aarch64.h - the walk of aarch64, apart from the machine it runs on: recorded stacks can be walked anywhere.
  * Layer L1. Any thread, signal, malloc.
  */
 #ifndef MEW_UNWIND_AARCH64_H

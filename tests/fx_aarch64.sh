@@ -1,6 +1,6 @@
 #!/bin/sh
-# fx_aarch64.sh - makes tests/fx_aarch64.inc anew: stacks of aarch64, recorded under qemu, which t_unwind_aarch64.c walks on
-# any machine. Needs aarch64-linux-gnu-gcc and qemu-aarch64 (Debian: gcc-aarch64-linux-gnu qemu-user); make check does not.
+# fx_aarch64.sh - makes tests/fx_aarch64.inc anew: stacks of aarch64, recorded under qemu, which t_unwind_aarch64.c walks
+# on any machine. Needs aarch64-linux-gnu-gcc and qemu-aarch64 (Debian: gcc-aarch64-linux-gnu qemu-user); make check does not.
 set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
