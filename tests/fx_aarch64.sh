@@ -21,10 +21,10 @@ section() { # NAME COLUMN of readelf -SW: 1 address, 3 size
 		aarch64-linux-gnu-objcopy -O binary -j .eh_frame "$work/program" "$work/frames"
 		qemu-aarch64 -s 65536 "$work/program" >"$work/records"
 		number=$((number + 1))
-		echo "static const uint8_t frames_$number[] = {"
+		echo "static const uint8_t frames_${number}[] = {"
 		od -An -v -tx1 "$work/frames" | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g; s/^/	/'
 		echo "};"
-		echo "static const struct record records_$number[] = {"
+		echo "static const struct record records_${number}[] = {"
 		cat "$work/records"
 		echo "};"
 		printf '#define PROGRAM_%s { "%s", %s, %s, %s, frames_%s, sizeof frames_%s, records_%s, MEW_COUNTOF(records_%s) }\n' \
