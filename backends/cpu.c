@@ -78,6 +78,7 @@ static int probe(struct mew_error *err)
 
 static void release(struct mew_capture *c)
 {
+	mew_cpu_drainer_stop(c->drainer);
 	mew_cpu_crew_free(c->crew);
 	if (c->watches)
 		mew_cpu_crew_unwatch();
@@ -115,7 +116,9 @@ static int start_capture(struct mew_capture **out, const struct mew_capture_conf
 		return mew_error_set(err, MEW_E_INVALID, "a case needs at least 1 thread to sample, got 0");
 	if (config->interval_ns == 0)
 		return mew_error_set(err, MEW_E_INVALID, "the sampling interval is 0: 100 us is a good one");
-	status = mew_unwinder_choose(err);
+	status = mew_cpu_sampler_check(getenv("MEW_SAMPLER"), err);
+	if (status == MEW_OK)
+		status = mew_unwinder_choose(err);
 	if (status == MEW_OK)
 		status = mew_cpu_signal_take(err);
 	if (status != MEW_OK)
@@ -180,6 +183,11 @@ static int begin(struct mew_capture *c, struct mew_error *err)
 		mew_cpu_counters_begin(&t->counters);
 		t->has_cpu = read_clock(t->sampled->cpu_clock, &t->cpu_ns);
 	}
+	if (c->window.engine == MEW_CPU_ENGINE_RING) {
+		c->drainer = mew_cpu_drainer_start();
+		if (c->drainer == NULL)
+			return mew_error_set(err, MEW_E_NOMEM, "no thread to walk the samples with: raise ulimit -u");
+	}
 	mew_cpu_crew_prepare(c->crew);
 	c->window.opened_ns = mew_os_now_ns();
 	mew_cpu_crew_start(c->crew);
@@ -236,6 +244,8 @@ static void end(struct mew_capture *c)
 {
 	disarm(c);
 	mew_cpu_crew_end(c->crew);
+	mew_cpu_drainer_stop(c->drainer);
+	c->drainer = NULL;
 	for (unsigned i = 0; i < c->config.threads; i++) {
 		const struct mew_cpu_thread *t = c->threads[i].sampled;
 

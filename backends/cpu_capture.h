@@ -10,6 +10,7 @@
 #include "cpu_counters.h"
 #include "cpu_crew.h"
 #include "cpu_ladder.h"
+#include "cpu_perfring.h"
 #include "cpu_timer.h"
 
 struct mew_cpu_bench_thread { /* one benchmark thread */
@@ -25,6 +26,7 @@ struct mew_capture {
 	struct mew_capture_config config;
 	struct mew_cpu_window window;
 	struct mew_cpu_bench_thread *threads;
+	struct mew_cpu_drainer *drainer; /* of the ring engine, while the window is open */
 	struct mew_cpu_crew *crew; /* threads that the case made itself */
 	bool watches;         /* nobody opened a case: this capture watches for new threads itself */
 	uint64_t cost_ns;     /* of one sample; 0: not known, see cost_why */

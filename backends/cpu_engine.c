@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cpu_perfring.h"
 #include "os.h"
 
 #include "hotpath.h"
@@ -113,6 +114,8 @@ int mew_cpu_engine_open(struct mew_cpu_thread *t)
 	clockid_t own = t->tid == mew_os_tid() ? CLOCK_THREAD_CPUTIME_ID : t->cpu_clock;
 	clockid_t clock = t->window->engine == MEW_CPU_ENGINE_CPU_TIMER ? own : CLOCK_MONOTONIC;
 
+	if (t->window->engine == MEW_CPU_ENGINE_RING)
+		return mew_cpu_perfring_open(t);
 	if (t->window->engine != MEW_CPU_ENGINE_PERF) {
 		t->timer = mew_cpu_timer_create(clock, t->tid, t->signal_number, mew_cpu_slot_value(t));
 		return t->timer < 0 ? -1 : 0;
@@ -126,6 +129,7 @@ void mew_cpu_engine_close(struct mew_cpu_thread *t)
 {
 	int timer = atomic_exchange(&t->timer, -1), event = atomic_exchange(&t->event, -1);
 
+	mew_cpu_perfring_close(t);
 	if (timer >= 0)
 		mew_cpu_timer_delete(timer);
 	if (event < 0)

@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cpu_perfring.h"
 #include "error.h"
 #include "os.h"
 
@@ -31,6 +33,7 @@ static const struct rung rungs[MEW_CPU_ENGINES] = {
 	[MEW_CPU_ENGINE_PERF] = { MEW_CPU_ENGINE_PERF, "perf", "perf_event_open(PERF_COUNT_SW_TASK_CLOCK)", "" },
 	[MEW_CPU_ENGINE_CPU_TIMER] = { MEW_CPU_ENGINE_CPU_TIMER, "cpu-timer", "timer_create(CLOCK_THREAD_CPUTIME_ID)",
 				       "; this engine samples no faster than the kernel's tick" },
+	[MEW_CPU_ENGINE_RING] = { MEW_CPU_ENGINE_RING, "ring", "perf_event_open with a ring", "" },
 };
 
 const char *mew_cpu_engine_name(int engine)
@@ -38,7 +41,46 @@ const char *mew_cpu_engine_name(int engine)
 	return rungs[engine].name;
 }
 
+static bool is_for_ring(const char *name)
+{
+	return name != NULL && strcmp(name, "ring") == 0;
+}
+
+int mew_cpu_sampler_check(const char *name, struct mew_error *err)
+{
+	if (name == NULL || name[0] == '\0' || strcmp(name, "signal") == 0 || is_for_ring(name))
+		return MEW_OK;
+	return mew_error_set(err, MEW_E_INVALID, "MEW_SAMPLER is \"%.40s\": it must be signal or ring", name);
+}
+
 /* --- one trial --------------------------------------------------------------------------------------------------- */
+
+/* A ring sends no signal: the kernel writes a sample. */
+static bool sample_came(const struct mew_cpu_thread *t)
+{
+	uint64_t until = mew_os_thread_cpu_ns() + TRIAL_MOST_NS;
+
+	do
+		if (mew_cpu_perfring_came(t))
+			return true;
+	while (mew_os_thread_cpu_ns() < until);
+	return false;
+}
+
+static int try_ring(struct mew_cpu_thread *t)
+{
+	int failed = 0;
+
+	t->period_ns = TRIAL_NS;
+	if (mew_cpu_engine_open(t) != 0)
+		return errno;
+	if (mew_cpu_perfring_start(t) != 0)
+		failed = errno;
+	else if (!sample_came(t))
+		failed = ETIME;
+	mew_cpu_engine_close(t);
+	return failed;
+}
 
 /* The signal is blocked here: it stays in the queue until it is fetched. */
 static bool signal_came(const sigset_t *set)
@@ -90,7 +132,7 @@ static int try_engine(int engine)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, t->signal_number);
 	(void)pthread_sigmask(SIG_BLOCK, &set, &former);
-	failed = try_slot(t, &set);
+	failed = engine == MEW_CPU_ENGINE_RING ? try_ring(t) : try_slot(t, &set);
 	(void)pthread_sigmask(SIG_SETMASK, &former, NULL);
 	mew_cpu_slot_give(t);
 	return failed;
@@ -100,11 +142,15 @@ static int try_engine(int engine)
 
 static const char *remedy(int engine, int failed)
 {
+	if (failed == ETIME && engine == MEW_CPU_ENGINE_RING)
+		return "it was made but wrote no sample: the kernel or its emulation cannot do it";
 	if (failed == ETIME)
 		return "it was made but sent no signal: the kernel or its emulation cannot do it";
-	if (engine == MEW_CPU_ENGINE_PERF && failed == EACCES)
+	if (failed == ENOBUFS)
+		return "raise ulimit -l (locked memory)";
+	if (engine != MEW_CPU_ENGINE_TIMER && engine != MEW_CPU_ENGINE_CPU_TIMER && failed == EACCES)
 		return "set kernel.perf_event_paranoid to 1 or less, or grant CAP_PERFMON";
-	if (engine == MEW_CPU_ENGINE_PERF && failed == EPERM)
+	if (engine != MEW_CPU_ENGINE_TIMER && engine != MEW_CPU_ENGINE_CPU_TIMER && failed == EPERM)
 		return "let the container's seccomp profile pass it, or grant CAP_PERFMON";
 	if (failed == ENOSYS)
 		return "let the container's seccomp profile pass it, or use a kernel that has it";
@@ -157,27 +203,51 @@ static int give_up(const char *reason, int failed, struct mew_error *err)
 	return status;
 }
 
+/* Why an engine is not even tried; NULL when it is. */
+static const char *why_untried(enum mew_clock clock, int engine)
+{
+	if (engine != MEW_CPU_ENGINE_RING)
+		return NULL;
+	if (clock == MEW_CLOCK_WALL)
+		return "MEW_SAMPLER=ring: perf's clock stands still while a thread is off the processor, so it cannot sample "
+		       "wall time (use --clock cpu)";
+	if (mew_unwind_may_allocate())
+		return "MEW_SAMPLER=ring: libunwind cannot walk a copied stack (unset MEW_UNWINDER)";
+	return NULL;
+}
+
+static bool is_usable(enum mew_clock clock, int engine, char reason[MEW_CPU_REASON_BYTES], int *failed)
+{
+	const char *why = why_untried(clock, engine);
+
+	*failed = why != NULL ? EOPNOTSUPP : try_engine(engine);
+	if (why != NULL)
+		(void)snprintf(reason, MEW_CPU_REASON_BYTES, "%s", why); /* it is the first */
+	else if (*failed != 0)
+		explain(reason, MEW_CPU_REASON_BYTES, &rungs[engine], *failed);
+	return *failed == 0;
+}
+
 int mew_cpu_ladder(enum mew_clock clock, int only, int *engine, char reason[MEW_CPU_REASON_BYTES],
 		   struct mew_error *err)
 {
-	static const int of_wall[] = { MEW_CPU_ENGINE_TIMER };
-	static const int of_cpu[] = { MEW_CPU_ENGINE_PERF, MEW_CPU_ENGINE_TIMER, MEW_CPU_ENGINE_CPU_TIMER };
+	static const int of_wall[] = { MEW_CPU_ENGINE_RING, MEW_CPU_ENGINE_TIMER };
+	static const int of_cpu[] = { MEW_CPU_ENGINE_RING, MEW_CPU_ENGINE_PERF, MEW_CPU_ENGINE_TIMER,
+				      MEW_CPU_ENGINE_CPU_TIMER };
 	const int *order = clock == MEW_CLOCK_CPU ? of_cpu : of_wall;
 	size_t n = clock == MEW_CLOCK_CPU ? MEW_COUNTOF(of_cpu) : MEW_COUNTOF(of_wall);
+	size_t first = is_for_ring(getenv("MEW_SAMPLER")) ? 0 : 1;
 	int failed = 0;
 
 	reason[0] = '\0';
 	*engine = MEW_CPU_ENGINE_BEST;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = only == MEW_CPU_ENGINE_BEST ? first : 0; i < n; i++) {
 		if (only != MEW_CPU_ENGINE_BEST && only != order[i])
 			continue;
 		*engine = order[i];
-		failed = try_engine(*engine);
-		if (failed != 0) {
-			explain(reason, MEW_CPU_REASON_BYTES, &rungs[*engine], failed);
+		if (!is_usable(clock, *engine, reason, &failed))
 			continue;
-		}
-		if (only != MEW_CPU_ENGINE_BEST && i > 0)
+		if (*engine == MEW_CPU_ENGINE_RING || (only != MEW_CPU_ENGINE_BEST && i > 1))
 			(void)snprintf(reason, MEW_CPU_REASON_BYTES, "it was asked for");
 		if (reason[0] != '\0')
 			(void)strncat(reason, rungs[*engine].because, MEW_CPU_REASON_BYTES - strlen(reason) - 1);

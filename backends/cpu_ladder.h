@@ -9,11 +9,19 @@
 
 #define MEW_CPU_REASON_BYTES 512
 
-/* "timer", "perf" or "cpu-timer". */
+/* "timer", "perf", "cpu-timer" or "ring". */
 const char *mew_cpu_engine_name(int engine);
 
 /*
- * Find the best engine for a clock: each is tried on the calling thread until one has really sent its signal.
+ * Is this a value of MEW_SAMPLER? NULL and "" are the default.
+ *
+ * Returns  MEW_OK; MEW_E_INVALID with text
+ */
+int mew_cpu_sampler_check(const char *name, struct mew_error *err);
+
+/*
+ * Find the best engine for a clock: each is tried on the calling thread until one has really sent its signal. The
+ * one without signals is tried first, but only where MEW_SAMPLER asks for it.
  *
  * only     enum mew_cpu_engine: try this one alone; MEW_CPU_ENGINE_BEST: all, in their order
  * engine   returned

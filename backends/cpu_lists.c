@@ -20,6 +20,7 @@ static const char *stop_name(unsigned stop)
 	case MEW_STOP_NO_RULE: return "code without unwind table";
 	case MEW_STOP_BAD_STACK: return "outside the known stack";
 	case MEW_STOP_UNSUPPORTED: return "unwind rule not known";
+	case MEW_STOP_SHORT_COPY: return "deeper than the copied 8 KiB";
 	default: return "other";
 	}
 }

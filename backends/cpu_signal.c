@@ -63,6 +63,7 @@ static void clear_slot(struct mew_cpu_thread *t)
 	atomic_store(&t->sp_seen, 0);
 	t->timer = -1;
 	t->event = -1;
+	t->perfring = NULL;
 	atomic_store(&t->event_due, 0);
 	t->was_blocked = false;
 	t->window = NULL;
@@ -286,6 +287,7 @@ static void after_fork_in_child(void)
 		atomic_store(&t->busy, 0);
 		(void)atomic_fetch_add(&t->generation, 1);
 		t->timer = -1;
+		mew_cpu_perfring_forget(t);
 		if (atomic_load(&t->generation) > 1) /* else another thread had just begun to take it */
 			mew_cpu_engine_close(t);
 	}

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cpu_perfring.h"
 #include "error.h"
 #include "modules.h"
 #include "os.h"
@@ -54,7 +55,7 @@ static int arm_next(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now)
 
 /* --- the grid ---------------------------------------------------------------------------------------------------- */
 
-static uint64_t next_random(struct mew_cpu_thread *t) /* Marsaglia's xorshift64 */
+uint64_t mew_cpu_thread_random(struct mew_cpu_thread *t) /* Marsaglia's xorshift64 */
 {
 	uint64_t x = t->random;
 
@@ -69,12 +70,12 @@ static void seed_random(struct mew_cpu_thread *t)
 {
 	t->random = (mew_os_now_ns() ^ ((uint64_t)(unsigned)t->tid << 32) ^ (uint64_t)(uintptr_t)t) | 1;
 	for (int i = 0; i < 16; i++)
-		(void)next_random(t);
+		(void)mew_cpu_thread_random(t);
 }
 
 static void draw_point(struct mew_cpu_thread *t)
 {
-	t->due_ns = t->cell_ns + next_random(t) % t->width_ns;
+	t->due_ns = t->cell_ns + mew_cpu_thread_random(t) % t->width_ns;
 }
 
 static void start_grid(struct mew_cpu_thread *t, uint64_t now)
@@ -158,6 +159,12 @@ static void save_records(struct mew_cpu_thread *t)
 	}
 }
 
+void mew_cpu_thread_keep(struct mew_cpu_thread *t, const struct mew_cpu_record *record)
+{
+	(void)mew_ring_push(&t->ring, record); /* counts its drops */
+	save_records(t);
+}
+
 static void sleep_or_go_on(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now)
 {
 	uint64_t pause = atomic_load_explicit(&t->pauses, memory_order_relaxed);
@@ -234,8 +241,7 @@ static void record(struct mew_cpu_thread *t, const void *ucontext, uint64_t now,
 	t->cell_ns += cost;
 	record.weight_ns = cost + t->rest.owed_ns + advance_grid(t, now + cost + LEAST_DELAY_NS);
 	t->rest.owed_ns = 0;
-	(void)mew_ring_push(&t->ring, &record); /* counts its drops */
-	save_records(t);
+	mew_cpu_thread_keep(t, &record);
 	note_cost(t, cost);
 	(void)arm_next(t, now + cost, wall_end);
 }
@@ -273,6 +279,8 @@ int mew_cpu_thread_arm(struct mew_cpu_thread *t, uint64_t wall_now)
 	mew_cpu_rest_start(t, wall_now, (uint64_t)cpu.tv_sec * NS_PER_S + (uint64_t)cpu.tv_nsec);
 	t->period_ns = t->window->period_ns;
 	t->full_steps = 0;
+	if (t->perfring != NULL)
+		return mew_cpu_perfring_start(t);
 	start_grid(t, now);
 	atomic_store(&t->armed, 1);
 	if (arm_next(t, now, wall_now) == 0)
@@ -287,6 +295,7 @@ void mew_cpu_thread_disarm(struct mew_cpu_thread *t)
 	while (atomic_load(&t->busy) != 0)
 		(void)sched_yield();
 	mew_cpu_engine_off(t);
+	mew_cpu_perfring_stop(t);
 }
 
 void mew_cpu_thread_wake(struct mew_cpu_thread *t)
@@ -385,7 +394,9 @@ static int prepare(struct mew_cpu_thread *t, const struct mew_cpu_window *window
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for %zu samples of a thread: raise ulimit -v",
 				     MEW_CPU_RECORDS);
 	return mew_error_errno(err, MEW_E_DENIED,
-			       window->engine == MEW_CPU_ENGINE_PERF
+			       window->engine == MEW_CPU_ENGINE_RING
+				       ? "no perf event with a ring for a benchmark thread: raise ulimit -n and -l"
+			       : window->engine == MEW_CPU_ENGINE_PERF
 				       ? "no perf event for a benchmark thread: raise ulimit -n"
 				       : "no timer for a benchmark thread: raise ulimit -i (pending signals)");
 }

@@ -22,6 +22,7 @@
 #include <time.h>
 
 struct mew_stackset;
+struct mew_cpu_perfring;
 
 #define MEW_CPU_FRAMES_MAX 256         /* deeper stacks are cut at the entry side */
 #define MEW_CPU_RECORDS ((size_t)1 << 20) /* per thread: 100 s at 0.1 ms; the period grows before they run out */
@@ -77,6 +78,7 @@ struct mew_cpu_thread {
 
 	_Atomic int timer;            /* the kernel's number; -1 for none */
 	_Atomic int event;            /* file descriptor of a perf event in its place; -1 for none */
+	struct mew_cpu_perfring *perfring; /* in place of both: cpu_perfring.h; NULL for none */
 	_Atomic uint32_t event_due;   /* that was armed and has sent nothing since */
 	_Atomic int tid;
 	int signal_number;
@@ -162,6 +164,7 @@ enum mew_cpu_engine { /* in no order */
 	MEW_CPU_ENGINE_TIMER,     /* a timer of CLOCK_MONOTONIC */
 	MEW_CPU_ENGINE_PERF,      /* perf's task clock: an exact timer of CPU time */
 	MEW_CPU_ENGINE_CPU_TIMER, /* a timer of the thread's CPU clock: as coarse as the kernel's tick */
+	MEW_CPU_ENGINE_RING,      /* the same clock without signals: cpu_perfring.h */
 	MEW_CPU_ENGINES
 };
 
@@ -203,7 +206,7 @@ void mew_cpu_engine_close(struct mew_cpu_thread *t);
 
 static inline bool mew_cpu_engine_is_open(const struct mew_cpu_thread *t)
 {
-	return t->timer >= 0 || t->event >= 0;
+	return t->timer >= 0 || t->event >= 0 || t->perfring != NULL;
 }
 
 /*
@@ -268,6 +271,17 @@ void mew_cpu_thread_unhold(struct mew_cpu_thread *t);
 /* One signal of this thread's timer. Context: signal. */
 void mew_cpu_thread_tick(struct mew_cpu_thread *t, const void *ucontext);
 
+/* Keep a record; the period grows while they run out. Context: one thread or handler at a time. */
+void mew_cpu_thread_keep(struct mew_cpu_thread *t, const struct mew_cpu_record *record);
+
+/* A random number of the thread's own. Context: as above. */
+uint64_t mew_cpu_thread_random(struct mew_cpu_thread *t);
+
+/* In cpu_perfring.c: the thread paused or went on. Context: the sampled thread. */
+void mew_cpu_perfring_note(struct mew_cpu_thread *t);
+/* In the child of a fork: the ring is the parent's. Context: atfork. */
+void mew_cpu_perfring_forget(struct mew_cpu_thread *t);
+
 /* The slow half of resume. Context: the sampled thread. */
 void mew_cpu_thread_wake(struct mew_cpu_thread *t);
 
@@ -276,6 +290,8 @@ static inline void mew_cpu_thread_wait(struct mew_cpu_thread *t, bool waits)
 {
 	atomic_store_explicit(&t->away, waits, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
+	if (MEW_UNLIKELY(t->perfring != NULL))
+		mew_cpu_perfring_note(t);
 	if (!waits && atomic_load_explicit(&t->asleep, memory_order_relaxed) != 0)
 		mew_cpu_thread_wake(t);
 }
@@ -287,11 +303,15 @@ static inline void mew_cpu_thread_pause(struct mew_cpu_thread *t)
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&t->pauses, atomic_load_explicit(&t->pauses, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
+	if (MEW_UNLIKELY(t->perfring != NULL))
+		mew_cpu_perfring_note(t);
 }
 static inline void mew_cpu_thread_resume(struct mew_cpu_thread *t)
 {
 	atomic_store_explicit(&t->paused, 0, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
+	if (MEW_UNLIKELY(t->perfring != NULL))
+		mew_cpu_perfring_note(t);
 	if (MEW_UNLIKELY(atomic_load_explicit(&t->asleep, memory_order_relaxed) != 0))
 		mew_cpu_thread_wake(t);
 }

@@ -6,6 +6,7 @@
 
 #include "cli.h"
 
+#include "cpu_ladder.h"
 #include "environment.h"
 #include "error.h"
 #include "output.h"
@@ -276,12 +277,16 @@ static int finish(struct run *r)
 }
 
 /* The workers would each say so in each row. */
-static int check_unwinder(const struct mew_cli *c)
+static int check_environment(const struct mew_cli *c)
 {
 	struct mew_error err;
+	int status = MEW_OK;
 
-	if ((!c->passes[MEW_PASS_MEMORY] && !c->passes[MEW_PASS_CPU]) ||
-	    mew_unwinder_check(getenv("MEW_UNWINDER"), &err) == MEW_OK)
+	if (c->passes[MEW_PASS_MEMORY] || c->passes[MEW_PASS_CPU])
+		status = mew_unwinder_check(getenv("MEW_UNWINDER"), &err);
+	if (c->passes[MEW_PASS_CPU] && status == MEW_OK)
+		status = mew_cpu_sampler_check(getenv("MEW_SAMPLER"), &err);
+	if (status == MEW_OK)
 		return MEW_EXIT_FINE;
 	mew_cli_complain("%s", err.text);
 	return MEW_EXIT_USAGE;
@@ -289,7 +294,7 @@ static int check_unwinder(const struct mew_cli *c)
 
 static int run_all(struct run *r)
 {
-	int code = check_unwinder(r->cli);
+	int code = check_environment(r->cli);
 
 	if (code == MEW_EXIT_FINE)
 		code = open_programs(r);

@@ -49,6 +49,11 @@ bool mew_unwind_bounds(const struct mew_unwind_thread *t, const struct mew_unwin
 {
 	const ucontext_t *context = regs->context;
 
+	if (MEW_UNLIKELY(regs->copy != NULL)) {
+		*lo = regs->copy->lo;
+		*hi = regs->copy->hi;
+		return holds(*lo, *hi, regs->sp);
+	}
 	*lo = t->stack_lo;
 	*hi = t->stack_hi;
 	if (MEW_LIKELY(holds(*lo, *hi, regs->sp)))

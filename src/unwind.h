@@ -14,12 +14,20 @@ enum mew_unwind_stop {
 	MEW_STOP_NO_RULE,   /* no unwind row and no frame pointer that can be trusted */
 	MEW_STOP_BAD_STACK, /* a load outside the stack, or a frame that does not move up */
 	MEW_STOP_UNSUPPORTED, /* a row this unwinder does not know */
+	MEW_STOP_SHORT_COPY,  /* of a copied stack: it ends before the walk does */
 	MEW_STOPS
+};
+
+/* A stack that was copied away: the words of [lo, hi) lie at `words`, and nothing is read from their own place. */
+struct mew_unwind_copy {
+	uintptr_t lo, hi;
+	const void *words; /* borrowed; aligned like lo, to 8 bytes */
 };
 
 struct mew_unwind_regs { /* what the rules use from frame to frame; on aarch64 bp is x29 and bx is x30 (cfi.h) */
 	uintptr_t ip, sp, bp, bx;
 	const void *context; /* borrowed: the ucontext with the leaf's other registers; NULL inside an ordinary call */
+	const struct mew_unwind_copy *copy; /* borrowed: walk there; NULL: on the stack itself */
 };
 
 struct mew_unwind_trail;
@@ -42,7 +50,7 @@ int mew_unwind_thread_init(struct mew_unwind_thread *t);
 
 /*
  * The bounds of the stack that a walk begins on: the thread's own, the alternate signal stack that the ucontext names,
- * or one of unwind_stacks.h.
+ * or one of unwind_stacks.h. Those of the copy, where the walk is on one.
  *
  * Returns  false when it is none of them
  */
@@ -126,12 +134,14 @@ static inline __attribute__((always_inline)) void mew_unwind_here(struct mew_unw
 			 :
 			 : "rax");
 	r->context = NULL;
+	r->copy = NULL;
 #elif defined(__aarch64__)
 	__asm__ volatile("adr x9, .\n\tstr x9, %0\n\tmov x9, sp\n\tstr x9, %1\n\tstr x29, %2\n\tstr x30, %3"
 			 : "=m"(r->ip), "=m"(r->sp), "=m"(r->bp), "=m"(r->bx)
 			 :
 			 : "x9");
 	r->context = NULL;
+	r->copy = NULL;
 #else
 	*r = (struct mew_unwind_regs){ .ip = (uintptr_t)__builtin_return_address(0),
 				       .bp = (uintptr_t)__builtin_frame_address(0) };

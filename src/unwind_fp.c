@@ -28,7 +28,7 @@ size_t mew_unwind_by_frame_pointers(struct mew_unwind_thread *t, const struct me
 				    struct mew_unwind_trail *trail)
 {
 	const struct mew_modules *modules = mew_modules_current();
-	uintptr_t bp = regs->bp, sp = regs->sp, lo, hi, ip;
+	uintptr_t bp = regs->bp, sp = regs->sp, shift = 0, lo, hi, ip;
 	size_t n = 0;
 
 	if (trail != NULL)
@@ -40,9 +40,11 @@ size_t mew_unwind_by_frame_pointers(struct mew_unwind_thread *t, const struct me
 	*stop = MEW_STOP_BAD_STACK;
 	if (!mew_unwind_bounds(t, regs, &lo, &hi))
 		return n;
+	if (regs->copy != NULL)
+		shift = (uintptr_t)regs->copy->words - regs->copy->lo;
 	*stop = MEW_STOP_NO_RULE;
 	while (is_frame(bp, sp, hi)) { /* ends: sp rises */
-		ip = mew_unwind_strip(word_at(bp + sizeof bp));
+		ip = mew_unwind_strip(word_at(bp + sizeof bp + shift));
 		if (ip == 0 || (ip >= entry_lo && ip < entry_hi))
 			break;
 		if (!mew_modules_is_code(modules, ip))
@@ -53,7 +55,7 @@ size_t mew_unwind_by_frame_pointers(struct mew_unwind_thread *t, const struct me
 		}
 		pcs[n++] = ip;
 		sp = bp + 2 * sizeof bp;
-		bp = word_at(bp);
+		bp = word_at(bp + shift);
 	}
 	if (bp == 0 || is_frame(bp, sp, hi)) /* the outermost frame has 0 for a caller's frame pointer */
 		*stop = MEW_STOP_END;

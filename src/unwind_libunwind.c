@@ -65,7 +65,7 @@ size_t mew_unwind_by_libunwind(struct mew_unwind_thread *t, const struct mew_unw
 	if (max == 0)
 		return 0;
 	pcs[0] = regs->ip;
-	if (inside || mew_libunwind.init == NULL)
+	if (inside || mew_libunwind.init == NULL || regs->copy != NULL) /* it reads the stack itself */
 		return 1;
 	*stop = MEW_STOP_BAD_STACK;
 	if (!mew_unwind_bounds(t, regs, &lo, &hi))

@@ -24,6 +24,8 @@ struct frame {
 	uintptr_t ip, sp, bp, bx;
 	const ucontext_t *context; /* all registers, at a leaf that was interrupted */
 	uintptr_t lo, hi;          /* where loads may go */
+	uintptr_t shift;           /* from a word of the stack to where it is read: 0 but for a copy */
+	const struct mew_unwind_copy *copy;
 	bool bp_lost, bx_lost;
 	bool leaf; /* ip is exact, not a return address */
 };
@@ -43,7 +45,7 @@ READS_STACKS static inline bool load(const struct frame *f, uintptr_t at, uintpt
 {
 	if (MEW_UNLIKELY(at < f->lo || at > f->hi - sizeof *value || (at & 7) != 0))
 		return false;
-	*value = *(const volatile uintptr_t *)at;
+	*value = *(const volatile uintptr_t *)(at + f->shift);
 	return true;
 }
 
@@ -58,6 +60,8 @@ static bool set_bounds(struct frame *f, const struct mew_unwind_thread *t, const
 	if (!mew_unwind_bounds(t, regs, &lo, &f->hi))
 		return false;
 	f->lo = f->sp - lo > RED_ZONE ? f->sp - RED_ZONE : lo;
+	f->copy = regs->copy;
+	f->shift = MEW_UNLIKELY(f->copy != NULL) ? (uintptr_t)f->copy->words - f->copy->lo : 0;
 	return true;
 }
 
@@ -184,7 +188,8 @@ READS_STACKS static int step_out_of_signal(struct frame *f, const struct mew_unw
 
 	if (f->hi - f->sp < sizeof(ucontext_t) || (f->sp & 7) != 0)
 		return MEW_STOP_BAD_STACK;
-	mew_unwind_from_ucontext(&r, (const void *)f->sp);
+	mew_unwind_from_ucontext(&r, (const void *)(f->sp + f->shift));
+	r.copy = f->copy;
 	*f = (struct frame){ .ip = r.ip, .sp = r.sp, .bp = r.bp, .bx = r.bx, .context = r.context, .leaf = true };
 	return set_bounds(f, t, &r) ? STEPPED : MEW_STOP_BAD_STACK;
 }
@@ -286,7 +291,8 @@ static inline int step(struct frame *f, struct mew_unwind_thread *t, const struc
 		return step_by_rule(f, rule);
 	switch (mew_rule_kind(rule)) {
 	case MEW_RULE_NONE:
-		if (f->leaf && step_out_of_stub(f, modules))
+		/* of a copy, the code may be gone by now: reading it could fault */
+		if (f->leaf && f->copy == NULL && step_out_of_stub(f, modules))
 			return STEPPED;
 		if (mew_modules_find(modules, f->ip) != NULL && returns_from_signal(f->ip))
 			return step_out_of_signal(f, t);
