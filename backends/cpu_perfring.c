@@ -32,6 +32,8 @@
 #define RING_LEAST_BYTES ((size_t)64 << 10)
 #define SAME_PERIOD 16u                /* samples; a new period starts over, so drawing it often makes samples rarer */
 #define PERIOD_LEAST_NS ((uint64_t)10000) /* the kernel's own limit for this clock */
+#define SCALED_PERIODS 100u
+#define LOST_PERIODS 20u               /* without a sample at the end: far more than chance does */
 #define LOG_TIMES ((uint64_t)1 << 16)  /* pauses and resumes between two looks */
 
 enum { PAUSED = 1, AWAY = 2, LOG_BITS = 2 };
@@ -42,6 +44,7 @@ struct mew_cpu_perfring {
 	size_t ring_bytes;
 	bool running;
 	uint64_t count_ns;       /* of the task clock at the last sample */
+	uint64_t start_count_ns, start_cpu_ns; /* the task clock and the thread's CPU clock when it started */
 	uint64_t paused;         /* PAUSED | AWAY at the last sample */
 	unsigned left;           /* samples until the next period */
 	_Atomic uint64_t head, tail; /* of the log; head is the sampled thread's */
@@ -352,14 +355,56 @@ void mew_cpu_perfring_forget(struct mew_cpu_thread *t)
 		(void)close(p->event);
 }
 
+/* Both clocks of the thread at nearly one moment; false when one cannot be read, as for a thread that is gone. */
+static bool read_clocks(const struct mew_cpu_thread *t, uint64_t *count_ns, uint64_t *cpu_ns)
+{
+	struct timespec now;
+
+	if (clock_gettime(t->cpu_clock, &now) != 0)
+		return false;
+	*cpu_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return read(t->perfring->event, count_ns, sizeof *count_ns) == (ssize_t)sizeof *count_ns;
+}
+
+/*
+ * Perf's task clock and the CPU clock of the scheduler differ by up to 1 %, as they take process switches and stolen time
+ * differently. The figures are of the latter, so the samples are scaled to add up to it. Over a few periods, or where the
+ * clocks are far from each other, something came between the two readings: then not.
+ *
+ * Samples that were lost at the end have no later one that stands for them.
+ */
+static void settle(struct mew_cpu_thread *t)
+{
+	struct mew_cpu_perfring *p = t->perfring;
+	struct mew_cpu_record *records = (void *)t->ring.records;
+	uint64_t count_ns, cpu_ns, millionths;
+
+	if (p->start_cpu_ns == 0 || !read_clocks(t, &count_ns, &cpu_ns))
+		return;
+	if (p->paused == 0 && count_ns - p->count_ns > LOST_PERIODS * t->period_ns) /* the ring was full at the end */
+		t->ring.dropped += (count_ns - p->count_ns) / t->period_ns;
+	count_ns -= p->start_count_ns;
+	cpu_ns -= p->start_cpu_ns;
+	if (count_ns < SCALED_PERIODS * t->window->period_ns || cpu_ns > UINT64_MAX / 1000000 ||
+	    cpu_ns < count_ns / 20 * 19 || cpu_ns > count_ns / 20 * 21)
+		return;
+	millionths = cpu_ns * 1000000 / count_ns;
+	for (uint64_t i = t->ring.tail; i != t->ring.head; i++) {
+		struct mew_cpu_record *record = &records[i & (t->ring.capacity - 1)];
+
+		record->weight_ns = record->weight_ns * millionths / 1000000;
+	}
+}
+
 int mew_cpu_perfring_start(struct mew_cpu_thread *t)
 {
 	struct mew_cpu_perfring *p = t->perfring;
 	int failed;
 
 	(void)pthread_mutex_lock(&lock);
-	if (read(p->event, &p->count_ns, sizeof p->count_ns) != (ssize_t)sizeof p->count_ns)
-		p->count_ns = 0;
+	if (!read_clocks(t, &p->start_count_ns, &p->start_cpu_ns))
+		p->start_count_ns = p->start_cpu_ns = 0; /* it never ran before: the count is 0 */
+	p->count_ns = p->start_count_ns;
 	draw_period(t);
 	p->running = true;
 	failed = ioctl(p->event, PERF_EVENT_IOC_ENABLE, 0);
@@ -374,8 +419,10 @@ void mew_cpu_perfring_stop(struct mew_cpu_thread *t)
 		return;
 	(void)pthread_mutex_lock(&lock);
 	(void)ioctl(t->perfring->event, PERF_EVENT_IOC_DISABLE, 0);
-	if (t->perfring->running)
+	if (t->perfring->running) {
 		drain(t);
+		settle(t);
+	}
 	t->perfring->running = false;
 	(void)pthread_mutex_unlock(&lock);
 }

@@ -52,8 +52,50 @@ void rig_fini(struct rig *r);
 void rig_pause(struct rig *r, unsigned thread);
 void rig_resume(struct rig *r, unsigned thread);
 
-/* Nanoseconds of CLOCK_MONOTONIC. */
+/* Nanoseconds of CLOCK_MONOTONIC; CPU time of the calling thread. */
 uint64_t rig_now_ns(void);
+uint64_t rig_thread_cpu_ns(void);
+
+/* A number below `below`; *state is not 0. */
+uint64_t rig_pick(uint64_t *state, uint64_t below);
+
+/*
+ * Sampling is a game of chance, and other processes disturb it: what is timed gets five tries, the tolerances stay.
+ * `once` is an expression that says why when it is false. Behind <cmocka.h>.
+ */
+#define RIG_TRIES 5
+#define RIG_ASSERT_IN_TRIES(once)                                                                                      \
+	do {                                                                                                           \
+		int left_ = RIG_TRIES;                                                                                 \
+                                                                                                                       \
+		while (left_ > 0 && !(once))                                                                           \
+			left_--;                                                                                       \
+		if (left_ == 0)                                                                                        \
+			fail_msg("%d tries, each outside of its tolerance (above): %s", RIG_TRIES, #once);             \
+	} while (0)
+
+/* The same, skipped with `why` where no try set rig_was_judged: the machine was too busy to tell. */
+extern bool rig_was_judged;
+#define RIG_ASSERT_IF_JUDGED(once, why)                                                                                \
+	do {                                                                                                           \
+		int left_ = RIG_TRIES;                                                                                 \
+                                                                                                                       \
+		rig_was_judged = false;                                                                                \
+		while (left_ > 0 && !(once))                                                                           \
+			left_--;                                                                                       \
+		if (left_ == 0 && rig_was_judged)                                                                      \
+			fail_msg("%d tries, each outside of its tolerance (above): %s", RIG_TRIES, #once);             \
+		if (left_ == 0) {                                                                                      \
+			printf("# this machine is too busy: %s\n", why);                                               \
+			skip();                                                                                        \
+		}                                                                                                      \
+	} while (0)
+
+/* In the quick builds accuracy is not judged: says so, and main() returns 0. */
+bool rig_is_quick(void);
+
+/* Does that engine of the CPU clock work here? */
+bool rig_has(int engine);
 
 /* Summed weights in seconds: of samples with the leaf in the range; with any frame there; of one thread; and counts. */
 double rig_self(const struct rig *r, struct fx_range range);

@@ -13,17 +13,7 @@
 
 #include "fx_cpu_rig.h"
 
-#define TRIES 5
 #define INTERVAL 1e-4
-
-/* Sampling is a game of chance, and other processes disturb it: five times at most. The tolerances stay. */
-static inline void assert_in_five(bool (*once)(void))
-{
-	for (int i = 0; i < TRIES; i++)
-		if (once())
-			return;
-	fail_msg("five times out of tolerance");
-}
 
 static inline double seconds(uint64_t ticks)
 {

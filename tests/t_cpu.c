@@ -1,6 +1,6 @@
 /*
  * t_cpu.c - does the CPU backend say where the time really went: shares, totals, threads, pauses.
- * Test program. What is timed is compared with what the functions measured; a noisy machine gets three tries.
+ * Test program. What is timed is compared with what the functions measured; a noisy machine gets more tries.
  */
 #include "config.h"
 
@@ -19,26 +19,7 @@
 
 #include "fx_cpu_rig.h"
 
-#define TRIES 3
 #define PERIOD_NS 400000 /* of the loop in step: delivering a sample takes 5 to 50 us and must fit into a half */
-
-typedef bool attempt_fn(void);
-
-static void assert_in_three(attempt_fn *attempt)
-{
-	for (int i = 0; i < TRIES; i++)
-		if (attempt())
-			return;
-	fail_msg("three tries, each outside of its tolerance (above)");
-}
-
-static uint64_t pick(uint64_t *state, uint64_t below)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state % below;
-}
 
 /* --- shares ------------------------------------------------------------------------------------------------------ */
 
@@ -54,7 +35,7 @@ FX_IN(fx_body) static void ratio_body(struct rig *r, unsigned thread, void *arg)
 	struct truth *truth = arg;
 
 	while (fx_tsc() < until) {
-		uint64_t unit = fx_us(500 + pick(&random, 4000)) / 1000;
+		uint64_t unit = fx_us(500 + rig_pick(&random, 4000)) / 1000;
 
 		spent[0] += fx_one(unit);
 		spent[1] += fx_two(2 * unit);
@@ -113,13 +94,13 @@ static bool try_shares_with_pauses(void)
 static void t_shares(void **state)
 {
 	(void)state;
-	assert_in_three(try_shares);
+	RIG_ASSERT_IN_TRIES(try_shares());
 }
 
 static void t_shares_with_pauses(void **state)
 {
 	(void)state;
-	assert_in_three(try_shares_with_pauses);
+	RIG_ASSERT_IN_TRIES(try_shares_with_pauses());
 }
 
 /* --- a loop in step with the sampler ----------------------------------------------------------------------------- */
@@ -172,7 +153,7 @@ static bool try_lockstep(void)
 static void t_lockstep(void **state)
 {
 	(void)state;
-	assert_in_three(try_lockstep);
+	RIG_ASSERT_IN_TRIES(try_lockstep());
 }
 
 static struct halves periodic;
@@ -209,7 +190,7 @@ static void t_fixed_period_misreports(void **state)
 	double share = 0;
 
 	(void)state;
-	for (int i = 0; i < TRIES && share < 0.8; i++)
+	for (int i = 0; i < RIG_TRIES && share < 0.8; i++)
 		share = share_under_fixed_period();
 	printf("# a fixed period gives one of two equal halves %.1f %%\n", 100 * share);
 	if (share < 0.8) {
@@ -241,7 +222,7 @@ FX_IN(fx_body) static void mostly_paused_body(struct rig *r, unsigned thread, vo
 	for (int i = 0; i < 6000; i++) {
 		(void)fx_one(fx_us(10));
 		rig_pause(r, thread);
-		(void)fx_hog(fx_us(60 + pick(&random, 60)));
+		(void)fx_hog(fx_us(60 + rig_pick(&random, 60)));
 		rig_resume(r, thread);
 	}
 }
@@ -290,16 +271,16 @@ static bool try_total_half_paused(void)
 static void t_total(void **state)
 {
 	(void)state;
-	assert_in_three(try_total);
-	assert_in_three(try_total_mostly_paused);
+	RIG_ASSERT_IN_TRIES(try_total());
+	RIG_ASSERT_IN_TRIES(try_total_mostly_paused());
 }
 
 static void t_total_under_load(void **state)
 {
 	(void)state;
 	rig_compete(2);
-	assert_in_three(try_total);
-	assert_in_three(try_total_half_paused);
+	RIG_ASSERT_IN_TRIES(try_total());
+	RIG_ASSERT_IN_TRIES(try_total_half_paused());
 	rig_compete_end();
 }
 
@@ -351,8 +332,6 @@ static void t_nothing_sampled(void **state)
  * A window shorter than the period gets its fair share of samples: half a period holds half a sample. Where others take
  * the processor between the opening and the loop's start, that is not to be judged.
  */
-static bool was_judged;
-
 static bool try_first_expiry(void)
 {
 	uint64_t us = 500, window_ns = 0, weight_ns = 0;
@@ -369,7 +348,7 @@ static bool try_first_expiry(void)
 	}
 	if (fabs((double)weight_ns - (double)window_ns) <= 4 * 0.5 * 1e6 * sqrt(400))
 		return true;
-	was_judged = was_judged || window_ns < (uint64_t)400 * 700000;
+	rig_was_judged = rig_was_judged || window_ns < (uint64_t)400 * 700000;
 	printf("# 400 windows of half a period or more: %.1f periods of weight, %.1f of time\n",
 	       (double)weight_ns / 1e6, (double)window_ns / 1e6);
 	return false;
@@ -378,39 +357,24 @@ static bool try_first_expiry(void)
 static void t_first_expiry(void **state)
 {
 	(void)state;
-	was_judged = false;
-	for (int i = 0; i < 5; i++)
-		if (try_first_expiry())
-			return;
-	if (was_judged)
-		fail_msg("five tries, each outside of its tolerance (above)");
-	printf("# this machine is too busy: windows of 0.5 ms took far longer\n");
-	skip();
+	RIG_ASSERT_IF_JUDGED(try_first_expiry(), "windows of 0.5 ms took far longer");
 }
 
 /* --- CPU time ---------------------------------------------------------------------------------------------------- */
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Leaves the CPU seconds outside of the pause in *arg; the loop ends while paused. */
 FX_IN(fx_body) static void paused_cpu_body(struct rig *r, unsigned thread, void *arg)
 {
-	uint64_t from = thread_cpu_ns(), out;
+	uint64_t from = rig_thread_cpu_ns(), out;
 
 	(void)fx_one(fx_us(20000));
-	out = thread_cpu_ns();
+	out = rig_thread_cpu_ns();
 	rig_pause(r, thread);
 	(void)fx_hog(fx_us(40000));
-	out = thread_cpu_ns() - out;
+	out = rig_thread_cpu_ns() - out;
 	rig_resume(r, thread);
 	(void)fx_one(fx_us(20000));
-	*(double *)arg = (double)(thread_cpu_ns() - from - out) * 1e-9;
+	*(double *)arg = (double)(rig_thread_cpu_ns() - from - out) * 1e-9;
 	rig_pause(r, thread);
 	(void)fx_hog(fx_us(10000));
 	rig_resume(r, thread);
@@ -483,7 +447,7 @@ static bool try_two_threads(void)
 static void t_two_threads(void **state)
 {
 	(void)state;
-	assert_in_three(try_two_threads);
+	RIG_ASSERT_IN_TRIES(try_two_threads());
 }
 
 int main(void)

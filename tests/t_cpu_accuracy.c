@@ -20,26 +20,6 @@
 #include "cpu_cost.h"
 #include "fx_cpu_rig.h"
 
-#define TRIES 5
-
-typedef bool attempt_fn(void);
-
-static void assert_in_five(attempt_fn *attempt)
-{
-	for (int i = 0; i < TRIES; i++)
-		if (attempt())
-			return;
-	fail_msg("five tries, each outside of its tolerance (above)");
-}
-
-static uint64_t pick(uint64_t *state, uint64_t below)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state % below;
-}
-
 /* --- what sampling costs ----------------------------------------------------------------------------------------- */
 
 FX_IN(fx_body) static void spin_body(struct rig *r, unsigned thread, void *arg)
@@ -100,7 +80,7 @@ static bool try_cost(void)
 static void t_cost(void **state)
 {
 	(void)state;
-	assert_in_five(try_cost);
+	RIG_ASSERT_IN_TRIES(try_cost());
 }
 
 /* One number for the process: every row multiplies it by its own samples. Threads share the wall time. */
@@ -178,7 +158,7 @@ FX_IN(fx_body) static void after_pause_body(struct rig *r, unsigned thread, void
 		spent[0] += fx_two(fx_us(2));
 		spent[1] += fx_one(fx_us(8));
 		rig_pause(r, thread);
-		(void)fx_hog(fx_us(60 + pick(&random, 60)));
+		(void)fx_hog(fx_us(60 + rig_pick(&random, 60)));
 		rig_resume(r, thread);
 	}
 }
@@ -206,7 +186,7 @@ static bool try_after_pause(void)
 static void t_after_pause(void **state)
 {
 	(void)state;
-	assert_in_five(try_after_pause);
+	RIG_ASSERT_IN_TRIES(try_after_pause());
 }
 
 /* --- recursion --------------------------------------------------------------------------------------------------- */
@@ -298,7 +278,7 @@ FX_IN(fx_body) static void changed_body(struct rig *r, unsigned thread, void *ar
 	(void)r;
 	(void)thread;
 	for (int i = 0; i < 25000; i++) {
-		uint64_t unit = fx_us(2000 + pick(&random, 4000)) / 1000; /* 4 us on the average */
+		uint64_t unit = fx_us(2000 + rig_pick(&random, 4000)) / 1000; /* 4 us on the average */
 
 		c->spent[0] += (double)fx_one(unit);
 		c->spent[1] += (double)fx_two(2 * unit + unit * c->percent / 10);
@@ -365,7 +345,7 @@ static bool try_causality(void)
 static void t_causality(void **state)
 {
 	(void)state;
-	assert_in_five(try_causality);
+	RIG_ASSERT_IN_TRIES(try_causality());
 }
 
 /* --- the first sample -------------------------------------------------------------------------------------------- */
@@ -374,8 +354,6 @@ static void t_causality(void **state)
  * 1,000 windows of half a period: half a sample each, whatever the window's length has to do with the period. Windows
  * that a process switch made longer than a period are passed over: their samples stand for more than a cell.
  */
-static bool was_judged;
-
 static bool try_first_expiry(void)
 {
 	uint64_t us = 5000, start = rig_now_ns();
@@ -396,7 +374,7 @@ static bool try_first_expiry(void)
 	}
 	if (n < 100)
 		return false;
-	was_judged = true;
+	rig_was_judged = true;
 	printf("# %.3f samples a window of %.3f periods, %d windows\n", samples / n, due / n, n);
 	return fabs(samples / n - due / n) <= 0.05;
 }
@@ -404,14 +382,7 @@ static bool try_first_expiry(void)
 static void t_first_expiry(void **state)
 {
 	(void)state;
-	was_judged = false;
-	for (int i = 0; i < TRIES; i++)
-		if (try_first_expiry())
-			return;
-	if (was_judged)
-		fail_msg("five tries, each outside of its tolerance (above)");
-	printf("# this machine is too busy: hardly any window of 5 ms took less than 10 ms\n");
-	skip();
+	RIG_ASSERT_IF_JUDGED(try_first_expiry(), "hardly any window of 5 ms took less than 10 ms");
 }
 
 int main(void)
@@ -427,10 +398,8 @@ int main(void)
 		cmocka_unit_test(t_first_expiry),
 	};
 
-	if (getenv("MEW_TEST_QUICK") != NULL) {
-		puts("1..0 # SKIP accuracy is judged in the reference build, where nothing else runs");
+	if (rig_is_quick())
 		return 0;
-	}
 	(void)fx_us(1); /* measured before any window */
 	return cmocka_run_group_tests_name("cpu_accuracy", tests, NULL, NULL);
 }

@@ -22,26 +22,6 @@
 #include "cpu_ladder.h"
 #include "fx_cpu_rig.h"
 
-#define TRIES 5
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static bool has(int engine)
-{
-	char reason[MEW_CPU_REASON_BYTES];
-	struct mew_error err;
-	int found;
-
-	assert_int_equal(mew_backend_cpu.probe(&err), MEW_OK);
-	return mew_cpu_ladder(MEW_CLOCK_CPU, engine, &found, reason, &err) == MEW_OK;
-}
-
 /* --- CPU time by each engine ------------------------------------------------------------------------------------- */
 
 enum loop { LOOP_USER, LOOP_GETPPID, LOOP_READ, LOOPS };
@@ -55,7 +35,7 @@ struct spent {
 /* 1 s of CPU time, by the clock that the samples are measured against. */
 FX_IN(fx_body) static void spend_body(struct rig *r, unsigned thread, void *arg)
 {
-	uint64_t from = thread_cpu_ns(), passed;
+	uint64_t from = rig_thread_cpu_ns(), passed;
 	static char bytes[65536];
 	struct spent *s = arg;
 	FILE *zeros = fopen("/dev/zero", "re");
@@ -70,7 +50,7 @@ FX_IN(fx_body) static void spend_body(struct rig *r, unsigned thread, void *arg)
 		for (int i = 0; s->loop == LOOP_READ && zeros != NULL && i < 20; i++)
 			if (read(fileno(zeros), bytes, sizeof bytes) < 0)
 				break;
-		passed = thread_cpu_ns() - from;
+		passed = rig_thread_cpu_ns() - from;
 	} while (passed < 1000000000);
 	s->cpu_ns = passed;
 	if (zeros != NULL)
@@ -102,24 +82,24 @@ static bool cpu_adds_up(int engine, enum loop loop)
 
 static void check_engine(int engine)
 {
-	if (!has(engine)) {
+	if (!rig_has(engine)) {
 		printf("# there is no such engine here\n");
 		skip();
 	}
-	for (int loop = 0; loop < LOOPS; loop++) {
-		bool ok = false;
-
-		for (int i = 0; i < TRIES && !ok; i++)
-			ok = cpu_adds_up(engine, (enum loop)loop);
-		if (!ok)
-			fail_msg("%s loop: five tries, each outside of its tolerance (above)", loops[loop]);
-	}
+	for (int loop = 0; loop < LOOPS; loop++)
+		RIG_ASSERT_IN_TRIES(cpu_adds_up(engine, (enum loop)loop));
 }
 
 static void t_perf_adds_up(void **state)
 {
 	(void)state;
 	check_engine(MEW_CPU_ENGINE_PERF);
+}
+
+static void t_ring_adds_up(void **state)
+{
+	(void)state;
+	check_engine(MEW_CPU_ENGINE_RING);
 }
 
 static void t_timer_adds_up(void **state)
@@ -141,7 +121,7 @@ static void t_coarse_engine_is_honest(void **state)
 	struct rig r = { .body = spend_body, .arg = &s, .clock = MEW_CLOCK_CPU, .engine = MEW_CPU_ENGINE_CPU_TIMER };
 
 	(void)state;
-	if (!has(MEW_CPU_ENGINE_CPU_TIMER))
+	if (!rig_has(MEW_CPU_ENGINE_CPU_TIMER))
 		skip();
 	rig_run(&r);
 	assert_int_equal(r.status, MEW_OK);
@@ -151,15 +131,87 @@ static void t_coarse_engine_is_honest(void **state)
 	rig_fini(&r);
 }
 
+/* --- threads ----------------------------------------------------------------------------------------------------- */
+
+#define THREADS 3
+
+/* Each thread for another while, with naps in between; arg has the CPU time that each took. */
+FX_IN(fx_body) static void uneven_body(struct rig *r, unsigned thread, void *arg)
+{
+	uint64_t from = rig_thread_cpu_ns();
+
+	(void)r;
+	for (int i = 0; i < 10; i++) {
+		const struct timespec rest = { 0, 3000000 };
+
+		(void)fx_one(fx_us(20000 * (thread + 1)));
+		(void)nanosleep(&rest, NULL);
+	}
+	((double *)arg)[thread] = (double)(rig_thread_cpu_ns() - from) * 1e-9;
+}
+
+/* The weight of each thread, and its CPU time in the list of threads, are those of that thread alone. */
+static bool threads_add_up(int engine)
+{
+	double spent[THREADS] = { 0 };
+	struct rig r = { .threads = THREADS, .body = uneven_body, .arg = spent, .clock = MEW_CLOCK_CPU, .engine = engine,
+			 .pause_cpu = 1 }; /* the rig pauses where threads wait for each other */
+	bool ok = true;
+	double all = 0;
+
+	rig_run(&r);
+	assert_int_equal(r.status, MEW_OK);
+	assert_int_equal(r.row->cpu.nby_thread, THREADS);
+	for (unsigned i = 0; i < THREADS; i++) {
+		double tolerance = 0.01 * spent[i] + 2e-4, got = rig_thread(&r, i), read = r.row->cpu.by_thread[i].cpu_time;
+
+		ok = ok && fabs(got - spent[i]) <= tolerance + 2 * r.row->cpu.effective_interval &&
+		     fabs(read - spent[i]) <= tolerance + 2e-3;
+		all += spent[i];
+		printf("# %s, thread %u: %.4f s of weight, %.4f s listed, %.4f s of CPU time\n", r.row->cpu.engine, i, got,
+		       read, spent[i]);
+	}
+	ok = ok && fabs(r.row->cpu.sample_weight - all) <= 0.01 * all + THREADS * 2 * r.row->cpu.effective_interval;
+	rig_fini(&r);
+	return ok;
+}
+
+static void check_threads(int engine)
+{
+	if (!rig_has(engine)) {
+		printf("# there is no such engine here\n");
+		skip();
+	}
+	RIG_ASSERT_IN_TRIES(threads_add_up(engine));
+}
+
+static void t_threads_by_perf(void **state)
+{
+	(void)state;
+	check_threads(MEW_CPU_ENGINE_PERF);
+}
+
+static void t_threads_by_timer(void **state)
+{
+	(void)state;
+	check_threads(MEW_CPU_ENGINE_TIMER);
+}
+
+static void t_threads_by_ring(void **state)
+{
+	(void)state;
+	check_threads(MEW_CPU_ENGINE_RING);
+}
+
 /* --- shares under the CPU clock: two equal halves in step with the period ---------------------------------------- */
 
 FX_IN(fx_body) static void halves_body(struct rig *r, unsigned thread, void *arg)
 {
-	uint64_t until = thread_cpu_ns() + 1000000000, *ticks = arg;
+	uint64_t until = rig_thread_cpu_ns() + 1000000000, *ticks = arg;
 
 	(void)r;
 	(void)thread;
-	while (thread_cpu_ns() < until) {
+	while (rig_thread_cpu_ns() < until) {
 		for (int i = 0; i < 20; i++) {
 			ticks[0] += fx_one(fx_us(200));
 			ticks[1] += fx_two(fx_us(200));
@@ -184,19 +236,21 @@ static bool halves_are_equal(int engine)
 
 static void check_halves(int engine)
 {
-	bool ok = false;
-
-	if (!has(engine))
+	if (!rig_has(engine))
 		skip();
-	for (int i = 0; i < TRIES && !ok; i++)
-		ok = halves_are_equal(engine);
-	assert_true(ok);
+	RIG_ASSERT_IN_TRIES(halves_are_equal(engine));
 }
 
 static void t_perf_is_not_in_step(void **state)
 {
 	(void)state;
 	check_halves(MEW_CPU_ENGINE_PERF);
+}
+
+static void t_ring_is_not_in_step(void **state)
+{
+	(void)state;
+	check_halves(MEW_CPU_ENGINE_RING);
 }
 
 static void t_timer_is_not_in_step(void **state)
@@ -270,12 +324,8 @@ static bool wall_sees_the_sleep(void)
 
 static void t_wall_sees_sleep(void **state)
 {
-	bool ok = false;
-
 	(void)state;
-	for (int i = 0; i < TRIES && !ok; i++)
-		ok = wall_sees_the_sleep();
-	assert_true(ok);
+	RIG_ASSERT_IN_TRIES(wall_sees_the_sleep());
 }
 
 static bool running_samples_are_not_blocked(void)
@@ -301,12 +351,8 @@ static bool running_samples_are_not_blocked(void)
 
 static void t_sleep_is_marked(void **state)
 {
-	bool ok = false;
-
 	(void)state;
-	for (int i = 0; i < TRIES && !ok; i++)
-		ok = running_samples_are_not_blocked();
-	assert_true(ok);
+	RIG_ASSERT_IN_TRIES(running_samples_are_not_blocked());
 }
 
 /* Returns the number of samples in ten naps. */
@@ -329,17 +375,12 @@ static size_t samples_asleep(int engine)
 
 static void t_cpu_clock_skips_sleep(void **state)
 {
-	static const int engines[] = { MEW_CPU_ENGINE_PERF, MEW_CPU_ENGINE_TIMER };
+	static const int engines[] = { MEW_CPU_ENGINE_PERF, MEW_CPU_ENGINE_TIMER, MEW_CPU_ENGINE_RING };
 
 	(void)state;
 	for (size_t k = 0; k < MEW_COUNTOF(engines); k++) {
-		size_t n = 11;
-
-		if (!has(engines[k]))
-			continue;
-		for (int i = 0; i < TRIES && n > 10; i++)
-			n = samples_asleep(engines[k]);
-		assert_true(n <= 10); /* one for each nap at most */
+		if (rig_has(engines[k]))
+			RIG_ASSERT_IN_TRIES(samples_asleep(engines[k]) <= 10); /* one for each nap at most */
 	}
 }
 
@@ -354,7 +395,7 @@ static void check_nap(enum mew_clock clock, int engine, uint64_t interval_ns)
 {
 	uint64_t took = UINT64_MAX;
 
-	for (int i = 0; i < TRIES && took > 55000000; i++) {
+	for (int i = 0; i < RIG_TRIES && took > 55000000; i++) {
 		struct rig r = { .body = nap_body, .arg = &took, .clock = clock, .engine = engine,
 				 .interval_ns = interval_ns };
 
@@ -378,10 +419,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(t_perf_adds_up),
+		cmocka_unit_test(t_ring_adds_up),
 		cmocka_unit_test(t_timer_adds_up),
 		cmocka_unit_test(t_cpu_timer_adds_up),
 		cmocka_unit_test(t_coarse_engine_is_honest),
+		cmocka_unit_test(t_threads_by_perf),
+		cmocka_unit_test(t_threads_by_timer),
+		cmocka_unit_test(t_threads_by_ring),
 		cmocka_unit_test(t_perf_is_not_in_step),
+		cmocka_unit_test(t_ring_is_not_in_step),
 		cmocka_unit_test(t_timer_is_not_in_step),
 		cmocka_unit_test(t_wall_sees_sleep),
 		cmocka_unit_test(t_sleep_is_marked),
@@ -389,9 +435,7 @@ int main(void)
 		cmocka_unit_test(t_sleep_is_not_stretched),
 	};
 
-	if (getenv("MEW_TEST_QUICK") != NULL) {
-		puts("1..0 # SKIP accuracy is judged in the reference build, where nothing else runs");
+	if (rig_is_quick())
 		return 0;
-	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

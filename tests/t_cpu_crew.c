@@ -67,7 +67,7 @@ static bool try_churn(void)
 static void t_churn(void **state)
 {
 	(void)state;
-	assert_in_five(try_churn);
+	RIG_ASSERT_IN_TRIES(try_churn());
 }
 
 static void *nothing(void *data)
@@ -244,7 +244,7 @@ static bool try_blocked(void)
 static void t_blocked_signals_are_said(void **state)
 {
 	(void)state;
-	assert_in_five(try_blocked);
+	RIG_ASSERT_IN_TRIES(try_blocked());
 }
 
 /* Idle for most of the time, woken seldom: yet weighed rightly, and so is the work it does in between. */
@@ -295,7 +295,7 @@ static bool try_rest(void)
 static void t_rest_is_sampled_seldom(void **state)
 {
 	(void)state;
-	assert_in_five(try_rest);
+	RIG_ASSERT_IN_TRIES(try_rest());
 }
 
 /* --- waiting at the end of the loop -------------------------------------------------------------------------------- */
@@ -331,7 +331,7 @@ static bool try_uneven(void)
 static void t_waiting_is_not_sampled(void **state)
 {
 	(void)state;
-	assert_in_five(try_uneven);
+	RIG_ASSERT_IN_TRIES(try_uneven());
 }
 
 /* --- stacks that are cut ------------------------------------------------------------------------------------------- */

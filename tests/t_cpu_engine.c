@@ -31,18 +31,6 @@
 #include "fx_cpu_rig.h"
 #include "sink.h"
 
-#define TRIES 5
-
-static bool has(int engine)
-{
-	char reason[MEW_CPU_REASON_BYTES];
-	struct mew_error err;
-	int found;
-
-	assert_int_equal(mew_backend_cpu.probe(&err), MEW_OK);
-	return mew_cpu_ladder(MEW_CLOCK_CPU, engine, &found, reason, &err) == MEW_OK;
-}
-
 /* --- refusals ---------------------------------------------------------------------------------------------------- */
 
 #define REFUSE(number, error)                                                                                          \
@@ -187,6 +175,22 @@ static void t_refused_perf(void **state)
 	}
 }
 
+/* Asked for the engine without signals: the next ones follow, and the reasons of both stand in the row. */
+static void t_refused_ring(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	assert_int_equal(setenv("MEW_SAMPLER", "ring", 1), 0);
+	o = run_refused(MEW_CLOCK_CPU, REFUSE_PERF, EACCES);
+	assert_int_equal(unsetenv("MEW_SAMPLER"), 0);
+	assert_int_equal(o.status, MEW_OK);
+	assert_string_equal(o.engine, "timer");
+	assert_non_null(strstr(o.reason, "perf_event_open with a ring: EACCES"));
+	assert_non_null(strstr(o.reason, "PERF_COUNT_SW_TASK_CLOCK"));
+	assert_true(o.samples > 100);
+}
+
 static void t_refused_twice(void **state)
 {
 	struct outcome o = run_refused(MEW_CLOCK_CPU, REFUSE_PERF | REFUSE_WALL_TIMERS, EPERM);
@@ -236,7 +240,7 @@ static void t_full_queue(void **state)
 	struct outcome o;
 
 	(void)state;
-	if (!has(MEW_CPU_ENGINE_PERF))
+	if (!rig_has(MEW_CPU_ENGINE_PERF))
 		skip();
 	o = run_refused(MEW_CLOCK_CPU, NO_QUEUE, 0);
 	assert_int_equal(o.status, MEW_OK);
@@ -311,9 +315,9 @@ static void t_hostile(void **state)
 	for (size_t k = 0; k < MEW_COUNTOF(engines); k++) {
 		bool ok = false;
 
-		for (int i = 0; i < TRIES && !ok && has(engines[k]); i++)
+		for (int i = 0; i < RIG_TRIES && !ok && rig_has(engines[k]); i++)
 			ok = survives(engines[k]);
-		assert_true(ok || !has(engines[k]));
+		assert_true(ok || !rig_has(engines[k]));
 	}
 }
 
@@ -394,6 +398,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(t_best_engine_has_no_reason),
 		cmocka_unit_test(t_refused_perf),
+		cmocka_unit_test(t_refused_ring),
 		cmocka_unit_test(t_refused_twice),
 		cmocka_unit_test(t_refused_wall),
 		cmocka_unit_test(t_nobody),

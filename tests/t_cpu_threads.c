@@ -107,7 +107,7 @@ static bool try_rounds(void)
 static void t_born_and_dying(void **state)
 {
 	(void)state;
-	assert_in_five(try_rounds);
+	RIG_ASSERT_IN_TRIES(try_rounds());
 }
 
 /* The figures of all threads make those of the row. */
@@ -236,7 +236,7 @@ static bool try_pool(void)
 static void t_pool_of_the_setup(void **state)
 {
 	(void)state;
-	assert_in_five(try_pool);
+	RIG_ASSERT_IN_TRIES(try_pool());
 }
 
 /* --- a thread that outlives the loop ------------------------------------------------------------------------------ */
@@ -294,7 +294,7 @@ static bool try_outlives(void)
 static void t_outlives_the_loop(void **state)
 {
 	(void)state;
-	assert_in_five(try_outlives);
+	RIG_ASSERT_IN_TRIES(try_outlives());
 }
 
 /* --- a full house ------------------------------------------------------------------------------------------------- */

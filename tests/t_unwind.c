@@ -249,6 +249,42 @@ static void never_reads_outside_the_stack(void **unused)
 	assert_int_equal(stop, MEW_STOP_BAD_STACK);
 }
 
+/* The same stack in a copy: the same frames, and where the copy ends so does the walk. */
+static void a_copy_is_walked_like_the_stack(void **unused)
+{
+	static uintptr_t words[8192], live[MOST];
+	struct mew_unwind_copy copy = { .words = words };
+	struct mew_unwind_regs regs;
+	size_t nlive;
+
+	(void)unused;
+	prepare();
+	mew_unwind_here(&regs);
+	nlive = mew_unwind_walk(&walker, &regs, 0, 0, live, MOST, &stop);
+	assert_int_equal(stop, MEW_STOP_END);
+	copy.lo = regs.sp;
+	copy.hi = walker.stack_hi;
+	assert_true(copy.hi - copy.lo <= sizeof words);
+	for (uintptr_t at = copy.lo; at < copy.hi; at += sizeof at)
+		words[(at - copy.lo) / sizeof at] = *(const volatile uintptr_t *)at;
+	walker.stack_lo = walker.stack_hi = 0; /* the thread's own stack is not looked at */
+	regs.copy = &copy;
+	npcs = mew_unwind_walk(&walker, &regs, 0, 0, pcs, MOST, &stop);
+	assert_int_equal(stop, MEW_STOP_END);
+	assert_int_equal(npcs, nlive);
+	assert_memory_equal(pcs, live, nlive * sizeof live[0]);
+	for (uintptr_t bytes = 8; bytes < copy.hi - copy.lo; bytes += 8) {
+		struct mew_unwind_copy cut = { .lo = copy.lo, .hi = copy.lo + bytes, .words = words };
+
+		regs.copy = &cut;
+		npcs = mew_unwind_walk(&walker, &regs, 0, 0, pcs, MOST, &stop);
+		assert_true(npcs >= 1 && npcs <= nlive);
+		assert_memory_equal(pcs, live, npcs * sizeof live[0]);
+		assert_true(npcs == nlive || stop == MEW_STOP_BAD_STACK);
+	}
+	assert_int_equal(mew_unwind_thread_init(&walker), 0);
+}
+
 /* An address of the C library where the frame is found through rbp. */
 static uintptr_t code_with_frame_pointer(void)
 {
@@ -348,6 +384,7 @@ int main(void)
 		cmocka_unit_test(frame_pointers_serve_where_there_is_no_rule),
 		cmocka_unit_test(a_spoilt_frame_pointer_is_not_followed),
 		cmocka_unit_test(never_reads_outside_the_stack),
+		cmocka_unit_test(a_copy_is_walked_like_the_stack),
 		cmocka_unit_test(a_frame_must_lie_above_the_one_before),
 		cmocka_unit_test(any_registers_end_somewhere),
 		cmocka_unit_test(another_thread_has_its_own_end),
