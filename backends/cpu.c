@@ -104,6 +104,10 @@ static int choose_engine(struct mew_capture *c, struct mew_error *err)
 	c->window.clock = c->config.clock;
 	if (status == MEW_OK && c->window.engine == MEW_CPU_ENGINE_PERF)
 		mew_cpu_signal_guard_overflow();
+	if (status == MEW_OK && c->window.engine == MEW_CPU_ENGINE_RING) {
+		c->cost_ns = 0;
+		c->cost_why = "what a sample of the ring engine takes is not calibrated: no signal shows when it was taken";
+	}
 	return status;
 }
 

@@ -35,6 +35,8 @@ done
 for us in 100 250 1000; do
 	set -- "$@" "mew_${us}us=MEW_BENCH_MODE=mew MEW_BENCH_US=$us $hog"
 done
+set -- "$@" "mew_cpu_100us=MEW_BENCH_MODE=mew-cpu MEW_BENCH_US=100 $hog" \
+	"mew_ring_100us=MEW_SAMPLER=ring MEW_BENCH_MODE=mew-cpu MEW_BENCH_US=100 $hog"
 if [ -n "${gperftools-}" ]; then
 	env="LD_PRELOAD=$gperftools CPUPROFILE=$scratch/gperftools"
 	count=$(counting 4000)

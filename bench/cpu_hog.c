@@ -1,7 +1,7 @@
 /*
  * cpu_hog.c - a program that only computes, 24 frames deep, without frame pointers: what a sampler adds to it.
- * usage: cpu_hog [ROUNDS]     MEW_BENCH_MODE is "none" (default), "empty" (a timer with an empty handler) or "mew";
- * MEW_BENCH_US the interval. Prints "cpu_s S", CPU seconds of its thread, and of a sampler in the process also
+ * usage: cpu_hog [ROUNDS]     MEW_BENCH_MODE is "none" (default), "empty" (a timer with an empty handler) or "mew",
+ * or "mew-cpu" for mew's CPU clock; MEW_BENCH_US the interval. Prints "cpu_s S", CPU seconds of its thread, and of a sampler in the process also
  * "received R", samples over samples due, and for mew "frames N", the deepest stack.
  */
 #include "config.h"
@@ -128,9 +128,10 @@ static uint32_t deepest(const struct mew_model *m)
 	return frames;
 }
 
-static int run_sampled(unsigned rounds)
+static int run_sampled(unsigned rounds, enum mew_clock clock)
 {
-	struct mew_capture_config config = { .pass = MEW_PASS_CPU, .threads = 1, .interval_ns = interval_ns };
+	struct mew_capture_config config = { .pass = MEW_PASS_CPU, .threads = 1, .interval_ns = interval_ns,
+					     .clock = clock };
 	struct mew_model *model = mew_model_new();
 	struct mew_sink sink = { .model = model, .kind = MEW_KIND_CPU, .iterations = 1 };
 	struct mew_capture *capture;
@@ -168,7 +169,9 @@ int main(int argc, char **argv)
 	if (mode != NULL && strcmp(mode, "empty") == 0)
 		return run_empty(rounds);
 	if (mode != NULL && strcmp(mode, "mew") == 0)
-		return run_sampled(rounds);
+		return run_sampled(rounds, MEW_CLOCK_WALL);
+	if (mode != NULL && strcmp(mode, "mew-cpu") == 0)
+		return run_sampled(rounds, MEW_CLOCK_CPU);
 	(void)run_timed(rounds);
 	return 0;
 }

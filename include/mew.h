@@ -393,7 +393,7 @@ struct mew_cpu_case { /* where the time of the loop goes */
 	uint64_t iterations;
 	uint64_t lost, truncated, unresolved;
 	const char *clock;         /* "wall" or "cpu": what the samples are spread over */
-	const char *engine;        /* what made them: "timer", "perf" or "cpu-timer"; see mew(3) */
+	const char *engine;        /* what made them: "timer", "perf", "cpu-timer" or "ring"; see mew(3) */
 	const char *engine_reason; /* why no better engine did */
 	double off_cpu_time;       /* wall_time minus cpu_time, all threads; seconds */
 	double blocked_weight;     /* seconds of the samples whose thread was not on a processor */
