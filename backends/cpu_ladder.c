@@ -209,8 +209,8 @@ static const char *why_untried(enum mew_clock clock, int engine)
 	if (engine != MEW_CPU_ENGINE_RING)
 		return NULL;
 	if (clock == MEW_CLOCK_WALL)
-		return "MEW_SAMPLER=ring: perf's clock stands still while a thread is off the processor, so it cannot sample "
-		       "wall time (use --clock cpu)";
+		return "MEW_SAMPLER=ring: perf's clock stands still while a thread is off the processor, so it cannot "
+		       "sample wall time (use --clock cpu)";
 	if (mew_unwind_may_allocate())
 		return "MEW_SAMPLER=ring: libunwind cannot walk a copied stack (unset MEW_UNWINDER)";
 	return NULL;

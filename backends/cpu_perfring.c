@@ -10,23 +10,17 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "cpu_crew.h"
 #include "os.h"
 #include "stackset.h"
 
-#define DRAIN_NS 2000000               /* 20 samples at 0.1 ms; a ring holds 500 */
 #define RING_BYTES ((size_t)4 << 20)   /* of a benchmark thread */
 #define RING_CREW_BYTES ((size_t)1 << 20)
 #define RING_LEAST_BYTES ((size_t)64 << 10)
@@ -249,8 +243,7 @@ static void take_record(struct mew_cpu_thread *t, const struct perf_event_header
 static void drain(struct mew_cpu_thread *t)
 {
 	struct mew_cpu_perfring *p = t->perfring;
-	uint64_t log_before = atomic_load_explicit(&p->head, memory_order_acquire), log_head, head, at;
-	uint64_t tail = atomic_load_explicit(&p->tail, memory_order_relaxed);
+	uint64_t log_before = atomic_load_explicit(&p->head, memory_order_acquire), log_head, head, at, tail;
 
 	head = __atomic_load_n(&p->page->data_head, __ATOMIC_ACQUIRE);
 	log_head = atomic_load_explicit(&p->head, memory_order_acquire);
@@ -432,71 +425,11 @@ bool mew_cpu_perfring_came(const struct mew_cpu_thread *t)
 	return __atomic_load_n(&t->perfring->page->data_head, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* --- the thread that drains --------------------------------------------------------------------------------------- */
-
-struct mew_cpu_drainer {
-	pthread_t thread;
-	pid_t process;
-	sem_t ready;
-	_Atomic bool stops;
-};
-
-static void drain_all(void)
+void mew_cpu_perfring_drain_all(void)
 {
 	(void)pthread_mutex_lock(&lock);
 	for (struct mew_cpu_thread *t = mew_cpu_slot_next(NULL); t != NULL; t = mew_cpu_slot_next(t))
 		if (t->perfring != NULL && t->perfring->running)
 			drain(t);
 	(void)pthread_mutex_unlock(&lock);
-}
-
-static void *run_drainer(void *data)
-{
-	static const struct timespec pause = { 0, DRAIN_NS };
-	struct mew_cpu_drainer *d = data;
-
-	(void)prctl(PR_SET_NAME, "mew:samples");
-	mew_cpu_crew_hide();
-	(void)sem_post(&d->ready);
-	while (!atomic_load(&d->stops)) {
-		drain_all();
-		(void)nanosleep(&pause, NULL);
-	}
-	return NULL;
-}
-
-struct mew_cpu_drainer *mew_cpu_drainer_start(void)
-{
-	struct mew_cpu_drainer *d = calloc(1, sizeof *d);
-	sigset_t all, former;
-	int error;
-
-	if (d == NULL)
-		return NULL;
-	d->process = getpid();
-	(void)sem_init(&d->ready, 0, 0);
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &former);
-	error = pthread_create(&d->thread, NULL, run_drainer, d);
-	(void)pthread_sigmask(SIG_SETMASK, &former, NULL);
-	if (error != 0) {
-		(void)sem_destroy(&d->ready);
-		free(d);
-		return NULL;
-	}
-	while (sem_wait(&d->ready) != 0 && errno == EINTR)
-		;
-	return d;
-}
-
-void mew_cpu_drainer_stop(struct mew_cpu_drainer *d)
-{
-	if (d == NULL)
-		return;
-	atomic_store(&d->stops, true);
-	if (d->process == getpid()) { /* a child of fork has no such thread */
-		(void)pthread_join(d->thread, NULL);
-		(void)sem_destroy(&d->ready);
-	}
-	free(d);
 }

@@ -1,5 +1,5 @@
 /*
- * cpu_perfring.h - the engine without signals: the kernel copies registers and stack into a ring, a thread of mew walks them.
+ * cpu_perfring.h - the engine without signals: the kernel copies stacks into a ring, a thread of mew walks them.
  * Layer L3. Private to the CPU backend; no part of it runs in a signal handler.
  *
  * One event of perf's task clock for each sampled thread. A sample stands for the CPU time since the one before it, so
@@ -14,7 +14,7 @@
 
 #include "cpu_timer.h"
 
-/* Bytes that the kernel copies from the stack pointer on: measured, what perf copies by default; deeper ones are cut. */
+/* Bytes that the kernel copies from the stack pointer on, as perf does by default; deeper stacks are cut. */
 #define MEW_CPU_COPY_BYTES 8192u
 
 struct mew_cpu_drainer;
@@ -35,6 +35,9 @@ void mew_cpu_perfring_stop(struct mew_cpu_thread *t);
 
 /* Has the kernel written anything since the ring was made? Context: any thread. */
 bool mew_cpu_perfring_came(const struct mew_cpu_thread *t);
+
+/* Walk and record what all rings hold. Context: any thread. */
+void mew_cpu_perfring_drain_all(void);
 
 /*
  * The thread of mew that walks the samples of all threads every few milliseconds. It is known as mew's own when start

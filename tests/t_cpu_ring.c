@@ -169,7 +169,8 @@ static void t_stack_deeper_than_the_copy(void **state)
 	for (size_t i = 0; i < r.row->cpu.nstops; i++)
 		is_said = is_said || strstr(r.row->cpu.stops[i].reason, "copied 8 KiB") != NULL;
 	assert_true(is_said);
-	assert_true(rig_self(&r, FX_RANGE(fx_one)) > 0.9 * r.row->cpu.sample_weight); /* where it was is known all the same */
+	/* where it was is known all the same */
+	assert_true(rig_self(&r, FX_RANGE(fx_one)) > 0.9 * r.row->cpu.sample_weight);
 	rig_fini(&r);
 }
 
@@ -347,7 +348,8 @@ FX_IN(fx_body) static void threads_body(struct rig *r, unsigned thread, void *ar
 
 static bool try_threads(void)
 {
-	struct job jobs[] = { { .name = "first", .work = fx_one, .us = 100000 }, { .name = "second", .work = fx_two, .us = 200000 } };
+	struct job jobs[] = { { .name = "first", .work = fx_one, .us = 100000 },
+			      { .name = "second", .work = fx_two, .us = 200000 } };
 	struct rig r = { .body = threads_body, .arg = jobs, .clock = MEW_CLOCK_CPU, .engine = MEW_CPU_ENGINE_RING };
 	double one, two;
 
