@@ -263,6 +263,8 @@ static bool call_leads_here(const struct frame *f, const struct mew_modules *mod
 
 	if (here == NULL)
 		return true;
+	if (f->copy != NULL)
+		return false; /* the code may be gone by now */
 	for (int i = 1; i <= 4; i++)
 		distance = distance << 8 | code_byte(ip - 1, 1 - i);
 	target = ip + (uintptr_t)(intptr_t)(int32_t)distance;
@@ -294,7 +296,7 @@ static inline int step(struct frame *f, struct mew_unwind_thread *t, const struc
 		/* of a copy, the code may be gone by now: reading it could fault */
 		if (f->leaf && f->copy == NULL && step_out_of_stub(f, modules))
 			return STEPPED;
-		if (mew_modules_find(modules, f->ip) != NULL && returns_from_signal(f->ip))
+		if (f->copy == NULL && mew_modules_find(modules, f->ip) != NULL && returns_from_signal(f->ip))
 			return step_out_of_signal(f, t);
 		if (step_by_frame_pointer(f, modules) == STEPPED)
 			return STEPPED;
