@@ -1,20 +1,21 @@
 #!/bin/sh
 # html_embed.sh - turn the viewer's sources into a C header at build time.
 #
-#   html_embed.sh OUTPUT.h viewer.html viewer.css FILE.js...
+#   html_embed.sh OUTPUT.h viewer.html viewer.css loader.js FILE.js...
 #
-# The header has two arrays: the page before its data and the page after it. Comments and indentation are left out, and
-# the page's policy names the SHA-256 of its one script and one style, so that a browser runs nothing else.
+# The header has two arrays: the page before its data and the page after it. Comments and indentation are left out. The
+# loader stands in the page as it is, the other scripts become one that is deflated, in base64. The page's policy names the
+# SHA-256 of both scripts and of the one style, so that a browser runs nothing else.
 set -eu
 LC_ALL=C
 export LC_ALL
 
-if [ $# -lt 4 ]; then
-	echo "usage: html_embed.sh OUTPUT.h viewer.html viewer.css FILE.js..." >&2
+if [ $# -lt 5 ]; then
+	echo "usage: html_embed.sh OUTPUT.h viewer.html viewer.css loader.js FILE.js..." >&2
 	exit 2
 fi
-output=$1 html=$2 css=$3
-shift 3
+output=$1 html=$2 css=$3 loader=$4
+shift 4
 here=$(dirname "$0")
 work=$(mktemp -d "${TMPDIR:-/tmp}/mew-embed.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -44,34 +45,37 @@ array() {
 }
 
 {
-	printf '(function(){"use strict";'
+	printf '(function(){"use strict";\n'
 	cat "$@" | awk -f "$here/html_lean.awk"
-	printf '})();'
+	printf '})();\n//# sourceURL=mew-viewer.js\n'
 } >"$work/js"
+awk -f "$here/html_lean.awk" "$loader" >"$work/loader"
+gzip -9 -n <"$work/js" | base64 | tr -d '\n' >"$work/code"
 sed -e 's/^[[:space:]]*//' -e '/^\/\*.*\*\/$/d' "$css" | tr -d '\n' |
 	sed -e 's/ *\([{};,>]\) */\1/g' -e 's/\([a-z-]\): /\1:/g' -e 's/;}/}/g' >"$work/css"
 js_hash=$(digest "$work/js")
+loader_hash=$(digest "$work/loader")
 css_hash=$(digest "$work/css")
 
-# The page's template in four pieces: up to the style, up to the data, up to the script, the rest.
-sed -e "s|@JS_HASH@|$js_hash|" -e "s|@CSS_HASH@|$css_hash|" "$html" | awk -v to="$work/piece" '
+# The page's template in five pieces: up to the style, up to the data, up to the script, up to the loader, the rest.
+sed -e "s|@JS_HASH@|$js_hash|" -e "s|@LOADER_HASH@|$loader_hash|" -e "s|@CSS_HASH@|$css_hash|" "$html" | awk -v to="$work/piece" '
 {
-	while (match($0, /@(CSS|DATA|JS)@/)) {
+	while (match($0, /@(CSS|DATA|JS|LOADER)@/)) {
 		printf "%s", substr($0, 1, RSTART - 1) >(to n + 0)
 		$0 = substr($0, RSTART + RLENGTH)
 		n++
 	}
 	print >(to n + 0)
 }'
-if [ ! -e "$work/piece3" ] || [ -e "$work/piece4" ]; then
-	echo "html_embed.sh: $html must have @CSS@, @DATA@ and @JS@ once each" >&2
+if [ ! -e "$work/piece4" ] || [ -e "$work/piece5" ]; then
+	echo "html_embed.sh: $html must have @CSS@, @DATA@, @JS@ and @LOADER@ once each, in this order" >&2
 	exit 1
 fi
 cat "$work/piece0" "$work/css" "$work/piece1" >"$work/before"
-cat "$work/piece2" "$work/js" "$work/piece3" >"$work/after"
+cat "$work/piece2" "$work/code" "$work/piece3" "$work/loader" "$work/piece4" >"$work/after"
 
-if grep -q '</script' "$work/js"; then
-	echo "html_embed.sh: the script holds the text </script" >&2
+if grep -q '</script' "$work/loader"; then
+	echo "html_embed.sh: the loader holds the text </script" >&2
 	exit 1
 fi
 {

@@ -1,8 +1,7 @@
 // main.js - the start of the page.
 
 // For tests and for the curious: what the page shows, and the same actions that pointer and keys have.
-window.mew = {
-	ready: false,
+Object.assign(window.mew, {
 	pick,
 	search: (query) => {
 		ui.query.value = query;
@@ -18,10 +17,19 @@ window.mew = {
 		return graph.pen.getImageData(0, 0, 1, 1).data[3];
 	},
 	nameOf,
+	changeOf,
+	folded: foldedText,
+	svg: svgText,
+	columns: columnsText,
 	state: () => ({
 		case: shown.at < 0 ? null : report.current().key,
 		kind: shown.kind,
 		view: shown.view,
+		order: shown.order,
+		filters: shown.filters.length,
+		compared: comparing(),
+		width: shown.width,
+		middle: shown.middle,
 		weight: METRICS[shown.kind] ? report.metric()[2] : null,
 		flame: graph.flame,
 		zoom: graph.zoom,
@@ -35,14 +43,9 @@ window.mew = {
 		drawn: graph.drawn,
 		dark: isDark()
 	})
-};
+});
 
 async function start() {
-	if (typeof DecompressionStream === 'undefined') {
-		throw new Error(
-			'This browser cannot unpack the data: it needs Chrome 80, Firefox 113, Safari 16.4 or later.'
-		);
-	}
 	await readHeader();
 	measureFont();
 	listen();
