@@ -27,6 +27,7 @@ struct tree {
 	size_t nslots;
 	unsigned metrics;
 	bool by_line;
+	uint32_t *leaf_of; /* CPU, by stack: the frame it ends in; the last place is for samples without a stack */
 };
 
 /* --- growing ---------------------------------------------------------------------------------------------------- */
@@ -113,10 +114,16 @@ static bool add_stacks(struct tree *t, const struct mew_shown_functions *f, cons
 	struct mew_stack_sum *sums = mew_stack_sums(m, c, kind, false, &n);
 	bool done = sums != NULL;
 
+	if (kind == MEW_KIND_CPU) {
+		t->leaf_of = calloc(m->nstacks + 1, sizeof *t->leaf_of);
+		done = done && t->leaf_of != NULL;
+	}
 	for (size_t i = 0; done && i < n; i++) {
 		uint32_t at = enter_stack(t, f, m, sums[i].stack);
 
 		done = at != 0;
+		if (done && t->leaf_of != NULL)
+			t->leaf_of[sums[i].stack < m->nstacks ? sums[i].stack : m->nstacks] = at;
 		for (unsigned k = 0; done && k < t->metrics; k++)
 			t->frames[at].self[k] += sums[i].values[k];
 	}
@@ -189,18 +196,11 @@ static void put_line(struct mew_pack *out, const struct mew_shown_functions *f, 
 		mew_pack_number(out, distance < 0 ? (uint64_t)-distance * 2 : (uint64_t)distance * 2 + 1);
 }
 
-static bool put_columns(struct mew_pack *out, const struct mew_shown_functions *f, struct tree *t)
+static void put_columns(struct mew_pack *out, const struct mew_shown_functions *f, const struct tree *t,
+			const uint32_t *order)
 {
 	size_t n = t->n - 1;
-	uint32_t *order = malloc((n + 1) * sizeof *order);
 
-	if (order == NULL || !link_children(t)) {
-		free(order);
-		return false;
-	}
-	mew_pack_number(out, n);
-	mew_pack_number(out, t->metrics);
-	put_levels(out, t, order);
 	for (size_t i = 0; i < n; i++)
 		mew_pack_number(out, t->frames[order[i]].key);
 	for (size_t i = 0; i < n; i++)
@@ -208,8 +208,68 @@ static bool put_columns(struct mew_pack *out, const struct mew_shown_functions *
 	for (unsigned k = 0; k < t->metrics; k++)
 		for (size_t i = 0; i < n; i++)
 			mew_pack_number(out, t->frames[order[i]].self[k]);
+}
+
+/* --- the order of the samples ----------------------------------------------------------------------------------- */
+
+static void put_thread(struct mew_pack *out, const struct tree *t, const uint32_t *place, size_t nstacks,
+		       const struct mew_cpu_sample *const *samples, size_t n)
+{
+	uint32_t before = 0;
+
+	mew_pack_number(out, samples[0]->thread);
+	mew_pack_number(out, n);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t at = place[t->leaf_of[samples[i]->stack < nstacks ? samples[i]->stack : nstacks]];
+
+		mew_pack_number(out, at >= before ? (uint64_t)(at - before) * 2 : (uint64_t)(before - at) * 2 - 1);
+		before = at;
+	}
+	for (size_t i = 0; i < n; i++)
+		mew_pack_number(out, samples[i]->weight_ns);
+}
+
+/* Samples by thread and time; `place` has for each frame its number in preorder, from 1. */
+static bool put_samples(struct mew_pack *out, const struct tree *t, const uint32_t *place, size_t nstacks,
+			const struct mew_case *c)
+{
+	const struct mew_cpu_sample **sorted = mew_stack_timeline(c, true);
+	size_t threads = 0;
+
+	if (sorted == NULL)
+		return false;
+	for (size_t i = 0; i < c->nsamples; i++)
+		threads += i == 0 || sorted[i]->thread != sorted[i - 1]->thread;
+	mew_pack_number(out, threads);
+	for (size_t i = 0, end; i < c->nsamples; i = end) {
+		for (end = i + 1; end < c->nsamples && sorted[end]->thread == sorted[i]->thread; end++)
+			;
+		put_thread(out, t, place, nstacks, sorted + i, end - i);
+	}
+	free(sorted);
+	return true;
+}
+
+static bool put_tree(struct mew_pack *out, const struct mew_shown_functions *f, struct tree *t, size_t nstacks,
+		     const struct mew_case *c)
+{
+	size_t n = t->n - 1;
+	uint32_t *order = malloc((n + 1) * sizeof *order), *place = calloc(n + 1, sizeof *place);
+	bool done = order != NULL && place != NULL && link_children(t);
+
+	if (done) {
+		mew_pack_number(out, n);
+		mew_pack_number(out, t->metrics);
+		put_levels(out, t, order);
+		put_columns(out, f, t, order);
+		for (size_t i = 0; i < n; i++)
+			place[order[i]] = (uint32_t)i + 1;
+		if (t->leaf_of != NULL)
+			done = put_samples(out, t, place, nstacks, c);
+	}
 	free(order);
-	return !out->failed;
+	free(place);
+	return done && !out->failed;
 }
 
 int mew_html_tree(struct mew_pack *out, const struct mew_shown_functions *f, const struct mew_model *m,
@@ -221,8 +281,9 @@ int mew_html_tree(struct mew_pack *out, const struct mew_shown_functions *f, con
 	if (grow(&t)) {
 		t.frames[0] = (struct frame){ 0 };
 		t.n = 1;
-		done = add_stacks(&t, f, m, c, kind) && put_columns(out, f, &t);
+		done = add_stacks(&t, f, m, c, kind) && put_tree(out, f, &t, m->nstacks, c);
 	}
+	free(t.leaf_of);
 	free(t.frames);
 	free(t.slots);
 	return done ? 0 : -1;

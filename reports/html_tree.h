@@ -18,6 +18,9 @@
  *   per frame  line in the function where it calls or costs: 0 unknown or more than one, 1 + 2 * d for d lines behind
  *              the definition, 2 * d for d lines before it
  *   per metric, per frame  its own value, without its children
+ *   for MEW_KIND_CPU, the samples in the order they were taken: count of threads, and per thread its number, count of
+ *   samples, per sample the change of its frame's place in preorder (from 1; 2 * d for d further on, 2 * d - 1 for d
+ *   back), per sample its weight
  *
  * Metrics are nanoseconds and samples for MEW_KIND_CPU; bytes at the peak, bytes in all, allocations and bytes still
  * alive at the end for MEW_KIND_MEMORY, where frames are told apart by their line as well.

@@ -17,7 +17,7 @@
 
 enum flag_id {
 	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
-	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_COLOR, F_PROGRESS, F_VERSION, F_HELP, F_REPORT
+	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_EMBED_SOURCE, F_COLOR, F_PROGRESS, F_VERSION, F_HELP, F_REPORT
 };
 
 struct flag {
@@ -47,6 +47,7 @@ static const struct flag flags[] = {
 	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a pass fails (none)" },
 	{ F_CAPTURE, "capture", required_argument, "--capture yes|no", "keep what bodies print apart, show it for failed cases (yes)" },
 	{ F_DRY_RUN, "dry-run", no_argument, "--dry-run", "run each case once, without figures" },
+	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
 	{ 'q', NULL, no_argument, "-q", "tables alone" },
 	{ 'v', NULL, no_argument, "-v", "every figure, and why one is absent" },
 	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
@@ -262,6 +263,9 @@ static int apply(struct mew_cli *c, int id, const char *value)
 		return MEW_EXIT_FINE;
 	case 'v':
 		c->verbose = true;
+		return MEW_EXIT_FINE;
+	case F_EMBED_SOURCE:
+		c->embed_source = true;
 		return MEW_EXIT_FINE;
 	case F_COLOR:
 		return when("--color", value, &c->color);

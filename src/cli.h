@@ -28,7 +28,7 @@ struct mew_cli {
 	const char *hooks[MEW_CLI_LIST_MAX];
 	struct mew_cli_output outputs[MEW_CLI_LIST_MAX];
 	size_t noutputs;
-	bool quiet, verbose, help, version;
+	bool quiet, verbose, help, version, embed_source;
 	enum mew_when color, progress;
 	char **programs; /* what is left of argv */
 	int nprograms;
@@ -49,8 +49,8 @@ int mew_cli_run(struct mew_cli *c);
 /* The tables of a sealed model on standard output, as the flags say. Returns MEW_OK or a status. */
 int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct mew_error *err);
 
-/* Write the report files asked for. Returns MEW_EXIT_FINE or MEW_EXIT_USAGE after a line for each that failed. */
-int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m);
+/* Write the report files asked for; `base` is the result that m is compared with, or NULL. Returns MEW_EXIT_FINE or MEW_EXIT_USAGE after a line for each that failed. */
+int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m, const struct mew_model *base);
 
 /* "mew: <text>" on standard error. */
 void mew_cli_complain(const char *format, ...) MEW_PRINTF(1, 2);

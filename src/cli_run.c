@@ -190,15 +190,16 @@ int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct me
 	return status;
 }
 
-int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m)
+int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m, const struct mew_model *base)
 {
+	const struct mew_report_input in = { .model = m, .base = base, .embed_source = c->embed_source };
 	int code = MEW_EXIT_FINE;
 
 	for (size_t i = 0; i < c->noutputs; i++) {
 		const struct mew_cli_output *o = &c->outputs[i];
 		struct mew_error err;
 
-		if (mew_output_report(o->report, m, o->path, &err) != MEW_OK) {
+		if (mew_output_report(o->report, &in, o->path, &err) != MEW_OK) {
 			mew_cli_complain("%s", err.text);
 			code = MEW_EXIT_USAGE;
 		} else if (!c->quiet && strcmp(o->path, "-") != 0) {
@@ -268,7 +269,7 @@ static int finish(struct run *r)
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;
 	}
-	files = mew_cli_outputs(r->cli, r->model);
+	files = mew_cli_outputs(r->cli, r->model, NULL);
 	if (interrupted) {
 		mew_cli_complain("interrupted: what was measured until then is shown");
 		return MEW_EXIT_INVALID;

@@ -78,9 +78,11 @@ static int one_part(const struct one *one, const char *folder, struct mew_error 
 	return status;
 }
 
-static int directory(const struct mew_report *report, const struct mew_model *m, const char *path, struct mew_error *err)
+static int directory(const struct mew_report *report, const struct mew_report_input *in, const char *path,
+		     struct mew_error *err)
 {
-	struct one one = { .report = report, .in = { .model = m } };
+	struct one one = { .report = report, .in = *in };
+	const struct mew_model *m = in->model;
 	bool any = false;
 
 	if (mkdir(path, 0777) != 0 && errno != EEXIST)
@@ -104,11 +106,14 @@ static int directory(const struct mew_report *report, const struct mew_model *m,
 	return mew_error_set(err, MEW_E_INVALID, "--%s: there are no stacks to write; add --memory or --cpu", report->name);
 }
 
-int mew_output_report(const struct mew_report *report, const struct mew_model *m, const char *path, struct mew_error *err)
+int mew_output_report(const struct mew_report *report, const struct mew_report_input *in, const char *path,
+		      struct mew_error *err)
 {
-	struct one one = { .report = report, .in = { .model = m } };
+	struct one one = { .report = report, .in = *in };
 
+	if (in->base != NULL && !report->compares)
+		return mew_error_set(err, MEW_E_INVALID, "--%s shows one result: name one file, or use --html", report->name);
 	if (report->shape == MEW_REPORT_DIRECTORY)
-		return directory(report, m, path, err);
+		return directory(report, in, path, err);
 	return mew_write_file(path, body, &one, err);
 }

@@ -431,7 +431,7 @@ static int write_report(const struct mew_model *m, const char *format, const cha
 	char names[160] = "";
 
 	if (report != NULL && report->shape == MEW_REPORT_FILE)
-		return mew_output_report(report, m, path, err);
+		return mew_output_report(report, &(struct mew_report_input){ .model = m }, path, err);
 	for (size_t i = 0; mew_reports[i] != NULL; i++)
 		if (mew_reports[i]->shape == MEW_REPORT_FILE && strlen(names) + strlen(mew_reports[i]->name) + 2 < sizeof names) {
 			strcat(names, " ");

@@ -191,6 +191,8 @@ static const char *const inlined[] = {
 struct program {
 	uint32_t own, libc, blob;
 	uint32_t leaf[3]; /* places in libc, and one without a name */
+	const char *path;
+	bool before;
 };
 
 static uint32_t codec_stack(struct mew_model *m, const struct program *p, uint32_t *seed)
@@ -199,7 +201,8 @@ static uint32_t codec_stack(struct mew_model *m, const struct program *p, uint32
 	size_t depth = 0, f = 0, more = 3 + next_random(seed, 7);
 
 	while (depth < more) {
-		outward[depth++] = place(m, p->own, f * 64 + next_random(seed, 2), callers[f], "src/codec/inflate.c",
+		outward[depth++] = place(m, p->own, f * 64 + next_random(seed, 2),
+					 p->before && f == 13 ? "arena_grow_by_page" : callers[f], "src/codec/inflate.c",
 					 (uint32_t)(40 + f * 37), inlined[f]);
 		f = f < 3 ? f + 1 :
 			    3 + (f * 5 + next_random(seed, 3) * (depth < 5 ? 2 : 3)) % (MEW_COUNTOF(callers) - 3);
@@ -215,7 +218,7 @@ static void codec_case(struct mew_model *m, const struct program *p, struct mew_
 		       uint32_t *seed)
 {
 	for (size_t i = 0; i < samples; i++) {
-		struct mew_cpu_sample s = { codec_stack(m, p, seed), 0, i * 100000,
+		struct mew_cpu_sample s = { codec_stack(m, p, seed), samples > 10000 ? (uint32_t)(i % 3) : 0, i * 100000,
 					    100000 + (next_random(seed, 50) == 0 ? 100000 : 0), false };
 
 		if (i % 997 == 996)
@@ -231,12 +234,15 @@ static void codec_case(struct mew_model *m, const struct program *p, struct mew_
 	}
 }
 
-static void codec_places(struct mew_model *m, struct program *p)
+/* What another build had: the program lies elsewhere, and of two functions it has others. */
+static void codec_places(struct mew_model *m, struct program *p, bool before)
 {
 	uint32_t unnamed;
 
+	p->path = before ? "./bench_old" : "./bench_codec";
+	p->before = before;
 	p->own =
-		mew_model_module(m, "/usr/local/bin/bench_codec", "5d41402abc4b2a76b9719d911017c592", 1 << 20, false);
+		mew_model_module(m, before ? "/opt/old/bench_old" : "/usr/local/bin/bench_codec", "5d41402abc4b2a76b9719d911017c592", 1 << 20, false);
 	p->libc = mew_model_module(m, "/lib/x86_64-linux-gnu/libc.so.6", "7d793037a0760186574b0282f2f435e7", 1 << 21,
 				   false);
 	p->blob = mew_model_module(m, "/opt/vendor/libblob.so.3", "", 1 << 16, false);
@@ -248,15 +254,15 @@ static void codec_places(struct mew_model *m, struct program *p)
 	p->leaf[2] = unnamed;
 }
 
-static void codec_failures(struct mew_model *m)
+static void codec_failures(struct mew_model *m, const char *program)
 {
-	struct mew_case *c = mew_model_case(m, "codec/truncated", "./bench_codec");
+	struct mew_case *c = mew_model_case(m, "codec/truncated", program);
 
 	for (enum mew_kind kind = 0; kind < MEW_KINDS; kind++)
 		mew_model_fail(m, c, kind, MEW_E_BODY,
 			       "the decoder returned -3 for input 7: expected 4,096 bytes, got 4,090");
 	c->output = mew_model_string(m, "inflate: invalid distance too far back\nat offset 0x1f3\n");
-	c = mew_model_case(m, "codec/early_break", "./bench_codec");
+	c = mew_model_case(m, "codec/early_break", program);
 	mew_model_fail(m, c, MEW_KIND_TIME, MEW_E_LOOP,
 		       "the body left its loop early: remove the break, or use mew_skip()");
 	mew_model_fail(m, c, MEW_KIND_MEMORY, MEW_E_LOOP,
@@ -288,7 +294,16 @@ static void codec_facts(struct mew_model *m)
 	m->grade_reason = mew_model_string(m, "address space layout is random: layouts differ between processes");
 }
 
-static void build_codec(struct mew_model *m)
+/* Samples that stand for less time each, every fifth allocation twice as large, half the iterations. */
+static void make_older(struct mew_case *c)
+{
+	for (size_t i = 0; i < c->nsamples; i++)
+		c->samples[i].thread = 0;
+	for (size_t i = 0; i < c->nheap_stacks; i += 5)
+		c->heap_stacks[i].peak_bytes *= 2;
+}
+
+static void build_codec(struct mew_model *m, bool before)
 {
 	static const struct {
 		const char *key, *label;
@@ -308,22 +323,24 @@ static void build_codec(struct mew_model *m)
 	struct program p;
 	uint32_t seed = 7;
 
-	codec_places(m, &p);
+	codec_places(m, &p, before);
 	for (size_t i = 0; i < MEW_COUNTOF(cases); i++) {
-		struct mew_case *c = mew_model_case(m, cases[i].key, "./bench_codec");
+		struct mew_case *c = mew_model_case(m, before && i == 5 ? "codec/retired" : cases[i].key, p.path);
 
 		c->label = mew_model_string(m, cases[i].label);
 		codec_case(m, &p, c, cases[i].samples, &seed);
+		if (before)
+			make_older(c);
 		if (i == 4)
 			c->nheap_stacks = 0;
-		set_time(m, c, cases[i].median, &seed);
+		set_time(m, c, cases[i].median * (before && i != 3 ? 1.2 : 1), &seed);
 		set_memory(m, c);
 		set_cpu(m, c, cases[i].top, cases[i].share);
 		if (i < 3)
 			mew_model_f64(c, MEW_KIND_TIME, MEW_FIG_BYTES_PER_SECOND, 312e6);
 	}
 	(void)mew_model_add_counter(m, &m->cases[1], "ratio", 3.42);
-	codec_failures(m);
+	codec_failures(m, p.path);
 	codec_facts(m);
 }
 
@@ -399,7 +416,9 @@ struct mew_model *fx_html_model(const char *shape, size_t frames)
 	if (m == NULL)
 		return NULL;
 	if (strcmp(shape, "codec") == 0) {
-		build_codec(m);
+		build_codec(m, false);
+	} else if (strcmp(shape, "before") == 0) {
+		build_codec(m, true);
 	} else if (strcmp(shape, "hostile") == 0) {
 		build_hostile(m);
 	} else if (strcmp(shape, "large") == 0) {
@@ -414,16 +433,13 @@ struct mew_model *fx_html_model(const char *shape, size_t frames)
 
 static int write_page(struct mew_writer *w, void *data, struct mew_error *err)
 {
-	const struct mew_report_input in = { .model = data };
-
-	return mew_report_html.write(&in, w, err);
+	return mew_report_html.write(data, w, err);
 }
 
-int fx_html_write(const struct mew_model *m, const char *path)
+int fx_html_write(const struct mew_model *m, const struct mew_model *base, const char *path)
 {
+	struct mew_report_input in = { .model = m, .base = base, .embed_source = 1 };
 	struct mew_error err;
-	struct mew_model *model;
 
-	memcpy(&model, &m, sizeof model); /* the body gets it back as const */
-	return mew_write_file(path, write_page, model, &err);
+	return mew_write_file(path, write_page, &in, &err);
 }

@@ -13,6 +13,7 @@ extern const char *const fx_html_hostile_names[];
  * A model of one of these shapes, sealed, to be freed by mew_model_free():
  *
  *   "codec"    eight cases of a program with every kind of row: figures, absences, failures, inlined and unnamed frames
+ *   "before"   the same of an older build: slower, one function of another name, one case of another key
  *   "hostile"  names, labels and facts out of fx_html_hostile_names
  *   "empty"    no case at all
  *   "large"    one case whose merged call tree has about `frames` frames
@@ -21,7 +22,7 @@ extern const char *const fx_html_hostile_names[];
  */
 struct mew_model *fx_html_model(const char *shape, size_t frames);
 
-/* Write a model as a page. Returns MEW_OK or the status of the writer. */
-int fx_html_write(const struct mew_model *m, const char *path);
+/* Write a model as a page, compared with `base` unless it is NULL. Returns MEW_OK or the status of the writer. */
+int fx_html_write(const struct mew_model *m, const struct mew_model *base, const char *path);
 
 #endif

@@ -164,6 +164,42 @@ static uint64_t take(const unsigned char **at)
 	}
 }
 
+/* The samples in their order add up, frame by frame, to the column of weights and to that of counts. */
+static void take_samples(const unsigned char **next, size_t n, const struct frame *frames)
+{
+	uint64_t *sums = calloc(n + 1, sizeof *sums), *counts = calloc(n + 1, sizeof *counts);
+	size_t threads = (size_t)take(next);
+	int64_t last = -1;
+
+	assert_true(sums != NULL && counts != NULL);
+	for (size_t t = 0; t < threads; t++) {
+		int64_t number = (int64_t)take(next), at = 0;
+		size_t samples = (size_t)take(next), *leaf = calloc(samples + 1, sizeof *leaf);
+
+		assert_non_null(leaf);
+		assert_true(number > last);
+		last = number;
+		for (size_t i = 0; i < samples; i++) {
+			uint64_t code = take(next);
+
+			at += (code & 1) != 0 ? -(int64_t)((code + 1) / 2) : (int64_t)(code / 2);
+			assert_in_range(at, 1, n);
+			leaf[i] = (size_t)at;
+		}
+		for (size_t i = 0; i < samples; i++) {
+			sums[leaf[i]] += take(next);
+			counts[leaf[i]]++;
+		}
+		free(leaf);
+	}
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(sums[i + 1], frames[i].self[0]);
+		assert_int_equal(counts[i + 1], frames[i].self[1]);
+	}
+	free(sums);
+	free(counts);
+}
+
 /* The frames of a case's tree in preorder; ended by a null name. Taken by the caller; names are the header's. */
 static struct frame *tree_of(const char *page, json_t *header, size_t at, const char *kind, size_t *count)
 {
@@ -200,6 +236,8 @@ static struct frame *tree_of(const char *page, json_t *header, size_t at, const 
 	for (size_t k = 0; k < metrics; k++)
 		for (size_t i = 0; i < n; i++)
 			frames[i].self[k] = take(&next);
+	if (strcmp(kind, "cpu") == 0)
+		take_samples(&next, n, frames);
 	assert_int_equal(next - text, bytes);
 	free(text);
 	*count = n;
@@ -305,7 +343,7 @@ static void header_has_rows_reasons_and_facts(void **state)
 	const char *text;
 
 	(void)state;
-	assert_int_equal(json_integer_value(json_object_get(header, "schema")), 1);
+	assert_int_equal(json_integer_value(json_object_get(header, "schema")), 2);
 	assert_int_equal(json_array_size(cases), m->ncases);
 	assert_int_equal(json_array_size(json_object_get(header, "facts")), m->nfacts);
 	assert_string_equal(json_string_value(json_array_get(json_object_get(header, "grade"), 0)), "B");
@@ -388,6 +426,82 @@ static void trees_add_up(void **state)
 	json_decref(header);
 	free(page);
 	mew_model_free(m);
+}
+
+/* A page of two results has the tables of both, and the lines of the base behind those of the head. */
+static void base_stands_behind_the_head(void **state)
+{
+	struct mew_model *m = fx_html_model("codec", 0), *old = fx_html_model("before", 0);
+	const struct mew_report_input in = { .model = m, .base = old };
+	struct mew_error err;
+	char *page;
+	json_t *header, *base, *first, *was;
+
+	(void)state;
+	mew_writer_memory(&writer);
+	assert_int_equal(mew_report_html.write(&in, &writer, &err), MEW_OK);
+	page = mew_writer_take(&writer, NULL);
+	header = header_of(page);
+	base = json_object_get(header, "base");
+	assert_int_equal(json_array_size(json_object_get(base, "cases")), old->ncases);
+	first = json_object_get(json_array_get(json_object_get(header, "cases"), 0), "data");
+	was = json_object_get(json_array_get(json_object_get(base, "cases"), 0), "data");
+	assert_int_equal(json_integer_value(json_object_get(first, "time")), 1);
+	assert_true(json_integer_value(json_object_get(was, "time")) > 6 * 3 - 1);
+	assert_true(has_name(json_object_get(json_object_get(base, "functions"), "name"), "arena_grow_by_page"));
+	assert_false(has_name(json_object_get(json_object_get(header, "functions"), "name"), "arena_grow_by_page"));
+	assert_null(json_object_get(header, "sources"));
+	json_decref(header);
+	free(page);
+	mew_model_free(m);
+	mew_model_free(old);
+}
+
+/* Lines around a place that samples hit are carried, those far from it are not, nor is a file that is not there. */
+static void source_is_carried_on_request(void **state)
+{
+	char name[] = "/tmp/mew-source-XXXXXX";
+	FILE *file = fdopen(mkstemp(name), "w");
+	struct mew_model *m = mew_model_new();
+	struct mew_case *c = mew_model_case(m, "source", NULL);
+	uint32_t module = mew_model_module(m, "/bin/x", "", 4096, false), place[2];
+	const struct mew_line lines[] = { { mew_model_function(m, "hot", name, 1, module), 50 },
+					  { mew_model_function(m, "far", "/nowhere/far.c", 1, module), 3 } };
+	const struct mew_report_input in = { .model = m, .embed_source = 1 };
+	struct mew_error err;
+	json_t *header, *source, *span;
+	unsigned char *text;
+	size_t bytes;
+	char *page;
+
+	(void)state;
+	assert_non_null(file);
+	for (int i = 1; i <= 100; i++)
+		(void)fprintf(file, "line %d </script>\n", i);
+	assert_int_equal(fclose(file), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		place[i] = mew_model_location(m, module, i * 16);
+		assert_int_equal(mew_model_set_lines(m, place[i], &lines[i], 1), 0);
+	}
+	assert_int_equal(mew_model_add_sample(c, &(struct mew_cpu_sample){ mew_model_stack(m, place, 2), 0, 0, 1, false }), 0);
+	mew_model_seal(m);
+	mew_writer_memory(&writer);
+	assert_int_equal(mew_report_html.write(&in, &writer, &err), MEW_OK);
+	page = mew_writer_take(&writer, NULL);
+	header = header_of(page);
+	text = line_of(page, (int)json_integer_value(json_object_get(header, "sources")), &bytes);
+	source = json_loadb((const char *)text, bytes, 0, NULL);
+	assert_int_equal(json_object_size(source), 1);
+	span = json_array_get(json_object_get(source, name), 0);
+	assert_int_equal(json_integer_value(json_array_get(span, 0)), 42);
+	assert_int_equal(json_array_size(json_array_get(span, 1)), 17);
+	assert_string_equal(json_string_value(json_array_get(json_array_get(span, 1), 8)), "line 50 </script>");
+	json_decref(source);
+	json_decref(header);
+	free(text);
+	free(page);
+	mew_model_free(m);
+	(void)remove(name);
 }
 
 /* main calls work (with `quick` inlined there) from two lines; a stripped library (two places) and a lost stack beside them. */
@@ -516,6 +630,8 @@ int main(void)
 		cmocka_unit_test(header_has_rows_reasons_and_facts),
 		cmocka_unit_test(lists_have_columns_and_rows),
 		cmocka_unit_test(trees_add_up),
+		cmocka_unit_test(base_stands_behind_the_head),
+		cmocka_unit_test(source_is_carried_on_request),
 		cmocka_unit_test(samples_merge_by_function),
 		cmocka_unit_test(allocations_are_told_apart_by_line),
 		cmocka_unit_test(without_memory_it_says_so),

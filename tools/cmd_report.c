@@ -64,37 +64,65 @@ static bool take_dump(int *argc, char **argv)
 	return found;
 }
 
+/* The tables speak of one result. */
+static int show(const struct mew_cli *cli, const struct mew_model *m, const struct mew_model *base)
+{
+	struct mew_error err;
+
+	if (cli->noutputs > 0)
+		return mew_cli_outputs(cli, m, base);
+	if (base != NULL) {
+		mew_cli_complain("report: two files are shown side by side by --html FILE; name one file for the tables");
+		return MEW_EXIT_USAGE;
+	}
+	if (mew_cli_tables(cli, m, &err) == MEW_OK)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("%s", err.text);
+	return MEW_EXIT_USAGE;
+}
+
+/* With two files the first is the base and the second is what it became. */
+static int report_files(const struct mew_cli *cli, bool dumping)
+{
+	struct mew_model *models[2] = { NULL, NULL };
+	int code = MEW_EXIT_FINE;
+
+	for (int i = 0; i < cli->nprograms && code == MEW_EXIT_FINE; i++) {
+		struct mew_error err;
+
+		models[i] = mew_read_json(cli->programs[i], &err);
+		if (models[i] == NULL) {
+			mew_cli_complain("%s", err.text);
+			code = MEW_EXIT_USAGE;
+		}
+	}
+	if (code == MEW_EXIT_FINE && dumping)
+		code = dump(models[0]);
+	else if (code == MEW_EXIT_FINE && models[1] != NULL)
+		code = show(cli, models[1], models[0]);
+	else if (code == MEW_EXIT_FINE)
+		code = show(cli, models[0], NULL);
+	mew_model_free(models[0]);
+	mew_model_free(models[1]);
+	return code;
+}
+
 int mew_cmd_report(int argc, char **argv)
 {
 	bool dumping = take_dump(&argc, argv);
-	struct mew_model *m;
-	struct mew_error err;
 	struct mew_cli cli;
 	int code = mew_cli_parse(&cli, argc, argv);
 
 	if (code != MEW_EXIT_FINE)
 		return code;
 	if (cli.help) {
-		mew_cli_help(stdout, "mew report FILE.mew.json [--dump] [reports] [-q] [-v] [--color WHEN]");
+		mew_cli_help(stdout, "mew report [BASE.mew.json] FILE.mew.json [--dump] [reports] [-q] [-v] [--color WHEN]");
 		return MEW_EXIT_FINE;
 	}
-	if (cli.nprograms != 1) {
-		mew_cli_complain("report: name one file that `--json FILE` wrote");
+	if (cli.nprograms < 1 || cli.nprograms > (dumping ? 1 : 2)) {
+		mew_cli_complain("report: name one file that `--json FILE` wrote%s",
+				 dumping ? "" : ", or two to compare them with --html");
 		return MEW_EXIT_USAGE;
 	}
-	m = mew_read_json(cli.programs[0], &err);
-	if (m == NULL) {
-		mew_cli_complain("%s", err.text);
-		return MEW_EXIT_USAGE;
-	}
-	if (dumping)
-		code = dump(m);
-	else if (cli.noutputs > 0)
-		code = mew_cli_outputs(&cli, m);
-	else if (mew_cli_tables(&cli, m, &err) != MEW_OK) {
-		mew_cli_complain("%s", err.text);
-		code = MEW_EXIT_USAGE;
-	}
-	mew_model_free(m);
-	return code;
+	return report_files(&cli, dumping);
 }

@@ -27,6 +27,8 @@ struct mew_report_input {
 	int utf8;                      /* the terminal shows UTF-8 */
 	int verbose;
 	unsigned kinds;                /* which tables: 1 << enum mew_kind; 0: all that exist */
+	const struct mew_model *base;  /* the result that `model` is compared with, sealed, borrowed; NULL: none */
+	int embed_source;              /* source lines of hot functions are welcome in the report */
 };
 
 struct mew_report {
@@ -38,6 +40,7 @@ struct mew_report {
 	int needs_symbols;  /* names of functions must be resolved first */
 	/* Returns MEW_OK or a status with text. Must write the same bytes for the same model. */
 	int (*write)(const struct mew_report_input *in, struct mew_writer *w, struct mew_error *err);
+	int compares;       /* it shows `base` too; others are not asked for two results */
 };
 
 #endif
