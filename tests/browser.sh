@@ -38,6 +38,7 @@ for shape in codec hostile empty; do
 	"$fixture" "$shape" "$PAGES/$shape.html" || { echo "Bail out! no page of $shape"; exit 1; }
 done
 "$fixture" large "$PAGES/large.html" 100000 || { echo "Bail out! no large page"; exit 1; }
+"$fixture" codec "$PAGES/compared.html" 1 before || { echo "Bail out! no page of two results"; exit 1; }
 PLAYWRIGHT_DIR=$(cd "$dir" && pwd)
 export PAGES CHROMIUM PLAYWRIGHT_DIR
 node "$here/browser/report.mjs"

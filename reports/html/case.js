@@ -43,7 +43,13 @@ function figure(value, unit, name) {
 function card(row, title, name, unit, note) {
 	const value = row.of[name],
 		text = typeof value === 'string',
-		small = note ? note(row.of) : '';
+		was = row.was && row.was.has(name) && !text && row.was.of[name],
+		small =
+			typeof was === 'number'
+				? 'was ' + plain(was, unit) + ' (' + ratioText(value, was) + ')'
+				: note
+					? note(row.of)
+					: '';
 	return make(
 		'div',
 		{ className: text ? 'card long' : 'card' },
@@ -209,6 +215,59 @@ function noteList(kind, notes) {
 		: '';
 }
 
+function comparisonNotes() {
+	if (!comparing() || !graph.chosen) return [];
+	const { vanished, added } = comings(graph.chosen);
+	return [comingsList(vanished, 'vanished'), comingsList(added, 'new')].filter(Boolean);
+}
+
+// What was alive at the end of each iteration: a leak climbs, a cache climbs once.
+function drawCurve() {
+	const row = report.row(),
+		box = ui.curve;
+	box.replaceChildren();
+	if (shown.kind !== 'memory' || !row || !row.ok || !row.has('live_by_iteration') || !row.of.live_by_iteration.length) return;
+	const points = row.of.live_by_iteration,
+		canvas = make('canvas', { role: 'img', 'aria-label': 'Live heap after each iteration, ' + plain(points[points.length - 1][1], 'By') + ' at the end' });
+	box.append(make('figure', canvas, make('figcaption.soft', 'Heap of the loop alive after each iteration (' + whole(points[points.length - 1][0]) + '); dashed: the peak.')));
+	requestAnimationFrame(() => paintCurve(canvas, points, row.of.peak_bytes));
+}
+
+function paintCurve(canvas, points, peak) {
+	const ratio = devicePixelRatio || 1,
+		width = canvas.clientWidth,
+		height = canvas.clientHeight,
+		pen = canvas.getContext('2d'),
+		room = 76,
+		last = points[points.length - 1][0] || 1,
+		most = Math.max(peak, 1),
+		xOf = (i) => room + (i / last) * (width - room - 10),
+		yOf = (v) => height - 12 - (v / most) * (height - 24);
+	canvas.width = width * ratio;
+	canvas.height = height * ratio;
+	pen.scale(ratio, ratio);
+	pen.font = FONT;
+	pen.fillStyle = ink.soft;
+	pen.textAlign = 'right';
+	pen.fillText(plain(peak, 'By'), room - 8, yOf(peak) + 4);
+	pen.fillText('0', room - 8, yOf(0) + 4);
+	pen.strokeStyle = ink.soft;
+	pen.setLineDash([4, 4]);
+	pen.strokeRect(room, yOf(peak), width - room - 10, 0);
+	pen.setLineDash([]);
+	pen.strokeStyle = ink.accent;
+	pen.lineWidth = 1.5;
+	pen.beginPath();
+	pen.moveTo(xOf(0), yOf(0));
+	let before = 0;
+	for (const [at, live] of points) {
+		pen.lineTo(xOf(at), yOf(before));
+		pen.lineTo(xOf(at), yOf(live));
+		before = live;
+	}
+	pen.stroke();
+}
+
 function drawNotes(c) {
 	const row = c.rows[shown.kind],
 		box = ui.notes;
@@ -230,6 +289,7 @@ function drawNotes(c) {
 	if (row.ok && shown.kind !== 'time') {
 		box.append(
 			noteList('plain', absences(row)),
+			...comparisonNotes(),
 			...lists(shown.kind, row),
 			make(
 				'details',
@@ -263,16 +323,17 @@ function detailFigures(node) {
 		pair(shown.view === 'callers' ? 'Self time through here' : 'Total', ...valueLine(total, all, unit))
 	];
 	if (shown.view === 'callers' && shown.kind === 'memory') out[0].firstChild.textContent = 'Own, through here';
-	if (shown.view === 'graph') out.push(pair('Self', ...valueLine(tree.self[shown.metric][node], all, unit)));
+	if (shown.view === 'graph') out.push(pair('Self', ...valueLine(tree.self[weightNow()][node], all, unit)));
+	if (tree.pair) return [...out, ...changeFigures(changeOf(node), unit)];
 	if (node) out.push(pair('Of its parent', percent(total / lay.total[tree.parent[node]])));
 	if (shown.kind === 'cpu') {
-		const samples = totalsOf(tree, 1),
-			n = samples[0],
+		const samples = totalAt(node, 1),
+			n = totalAt(0, 1),
 			share = all ? total / all : 0;
 		out.push(
 			pair(
 				'Samples',
-				whole(samples[node]),
+				whole(samples),
 				share > 0 &&
 					share < 1 &&
 					make('small', '±' + percent(binomial(share, n)) + ' at 95 %')
@@ -283,6 +344,26 @@ function detailFigures(node) {
 		out.push(pair('Per iteration', plain(total / row.of.iterations, unit)));
 	}
 	return out;
+}
+
+function totalAt(node, metric) {
+	const { tree } = graph;
+	return tree.halves ? totalsOf(halfOf(node), metric)[inHalf(node)] : totalsOf(tree, metric)[node];
+}
+
+function sayChange(change) {
+	return (
+		(change.isNew ? 'new' : change.gone ? 'gone' : ratioText(change.now, change.was)) +
+		(change.sure || change.now === change.was ? '' : ', within the error')
+	);
+}
+
+function changeFigures(change, unit) {
+	return [
+		pair('Head', plain(change.now, unit)),
+		pair('Base', plain(change.was, unit)),
+		pair('Change', make('span', { className: change.sure ? (change.now > change.was ? 'up' : 'down') : 'soft' }, sayChange(change)))
+	];
 }
 
 function placeOf(node) {
@@ -325,10 +406,18 @@ function detailButtons(node) {
 		'p.buttons',
 		button('Zoom', 'Enter', () => zoomTo(node)),
 		shown.view === 'graph' && button('Callers', 'Who calls it, from everywhere', () => showCallers(f)),
+		button('Sandwich', 'Its callers above, what it calls below (s)', () => showSandwich(f)),
+		button('Focus', 'Only stacks through it (f)', () => addFilter('focus', nameOf(node))),
+		button('Hide', 'Without the stacks through it (h)', () => addFilter('hide', nameOf(node))),
+		button('Fold', 'Give its cost to its caller (x)', () => addFilter('fold', nameOf(node))),
+		moduleOf(f) && button('Fold module', 'Fold all of ' + moduleOf(f), () => addFilter('module', moduleOf(f))),
+		button('Fold recursion', 'A function that calls itself is one frame', () => addFilter('recursion', '')),
 		button('Copy name', 'c', () => copy(report.functions.name[f])),
 		button('Copy stack', 'Shift+C', () => copy(stackText(node)))
 	);
 }
+
+let detailed = -1;
 
 function drawDetails() {
 	const node = graph.hover >= 0 ? graph.hover : graph.focus,
@@ -339,7 +428,7 @@ function drawDetails() {
 		why = node && fn.why[f];
 	box.replaceChildren(
 		...[
-			make('h2.mono', node ? fn.name[f] : 'all'),
+			make('h2.mono', nameOf(node)),
 			node && graph.tree.key[node] & 1 && make('p.badge', 'inlined into its caller'),
 			why && make('p.badge.warn', 'no name: ' + visible(why) + buildOf(f)),
 			make('dl', ...detailFigures(node), ...(node ? placeOf(node) : [])),
@@ -353,6 +442,27 @@ function drawDetails() {
 					)
 		].filter(Boolean)
 	);
+	detailed = node;
+	if (report.sources !== undefined && node) drawSource(node);
+}
+
+// The lines around the one that counts, where the report carries the source.
+async function drawSource(node) {
+	const f = graph.tree.key[node] >> 1,
+		line = graph.tree.line[node] || report.functions.line[f],
+		spans = f < 0 ? [] : await loadSource(f),
+		span = spans.find(([first, texts]) => line >= first && line < first + texts.length);
+	if (!span || detailed !== node) return;
+	const from = Math.max(0, line - span[0] - 8),
+		rows = span[1].slice(from, line - span[0] + 9).map((text, i) => {
+			const at = span[0] + from + i;
+			return make(
+				'b',
+				{ className: at === line ? 'hot' : '' },
+				String(at).padStart(5) + '  ' + visible(text.replace(/\t/g, '    '))
+			);
+		});
+	ui.details.append(make('pre.source.mono', { tabIndex: 0, 'aria-label': 'Source' }, ...rows));
 }
 
 // Every measured sample in the order it was taken, with the median and its interval: drift and outliers show here.

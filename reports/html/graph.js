@@ -38,7 +38,7 @@ function isDark() {
 
 function readInk() {
 	const style = getComputedStyle(root);
-	for (const name of ['paper', 'ink', 'soft', 'line', 'accent', 'hit', 'band']) {
+	for (const name of ['paper', 'ink', 'soft', 'line', 'accent', 'hit', 'band', 'hatch']) {
 		ink[name] = style.getPropertyValue('--' + name).trim();
 	}
 	palettes = [[], [], [], []];
@@ -125,7 +125,7 @@ function fit(text, room) {
 }
 
 function nameOf(node) {
-	return node > 0 ? report.functions.name[graph.tree.key[node] >> 1] : 'all';
+	return node > 0 || (graph.tree.halves && !node) ? report.functions.name[graph.tree.key[node] >> 1] : 'all';
 }
 
 function labelOf(node) {
@@ -162,6 +162,7 @@ function firstAt(from, end, v) {
 }
 
 function countRows() {
+	if (graph.lay.split < graph.lay.rows) return graph.lay.rows;
 	const { order, x, total, start, rows } = graph.lay,
 		v0 = x[graph.zoom],
 		v1 = v0 + total[graph.zoom];
@@ -174,13 +175,20 @@ function countRows() {
 }
 
 function rowTop(level) {
-	const offset = graph.flame ? Math.max(graph.rows * ROW, graph.height) - (level + 1) * ROW : level * ROW;
+	const { split } = graph.lay,
+		up = Math.max(0, graph.rows - split),
+		row = level < split ? level + up : up - 1 - (level - split);
+	const offset = graph.flame ? Math.max(graph.rows * ROW, graph.height) - (row + 1) * ROW : row * ROW;
 	return offset - graph.scroll;
 }
 
-function view() {
-	const v0 = graph.lay.x[graph.zoom];
-	return { v0, v1: v0 + graph.lay.total[graph.zoom], k: graph.width / graph.lay.total[graph.zoom] };
+// What a row shows from edge to edge: in a sandwich a zoom is of its own half alone.
+function view(level) {
+	const { lay, tree } = graph,
+		other = level !== undefined && level >= lay.split !== tree.level[graph.zoom] >= lay.split,
+		of = other ? 0 : graph.zoom,
+		v0 = lay.x[of];
+	return { v0, v1: v0 + lay.total[of], k: graph.width / lay.total[of], zoom: of };
 }
 
 function drawFrame(node, y, v) {
@@ -188,14 +196,20 @@ function drawFrame(node, y, v) {
 		f = tree.key[node] >> 1;
 	const left = Math.max(0, (lay.x[node] - v.v0) * v.k);
 	const right = Math.min(graph.width, (lay.x[node] + lay.total[node] - v.v0) * v.k);
-	const above = tree.level[node] < tree.level[graph.zoom],
+	const above = tree.level[node] < tree.level[v.zoom],
+		change = tree.pair && shown.paint !== 'inline' && changeOf(node),
 		hit = match && f >= 0 && match[f];
 	pen.globalAlpha = above ? 0.55 : 1;
-	pen.fillStyle = hit ? ink.hit : colourOf(f, match ? 1 : 0, 0);
-	pen.fillRect(left, y, Math.max(right - left - (right - left > 3 ? 1 : 0.3), 0.7), ROW - 1);
+	pen.fillStyle = hit ? ink.hit : fillOf(node, change, match ? 1 : 0);
+	const wide = Math.max(right - left - (right - left > 3 ? 1 : 0.3), 0.7);
+	pen.fillRect(left, y, wide, ROW - 1);
+	if (change && change.sure && (change.isNew || change.gone)) hatch(left, y, wide, change.isNew ? 1 : -1);
 	graph.drawn.frames++;
 	if (right - left > 34) {
-		const text = fit(labelOf(node), right - left - 2 * INSET);
+		const note = change && change.sure ? ' ' + ratioText(change.now, change.was) : '',
+			room = right - left - 2 * INSET,
+			noted = note && room > textWidth(note) + 30,
+			text = fit(labelOf(node), noted ? room - textWidth(note) : room) + (noted ? note : '');
 		if (text) {
 			pen.font = tree.key[node] & 1 ? 'italic ' + FONT : FONT;
 			pen.fillStyle = hit ? '#000' : ink.ink;
@@ -212,7 +226,11 @@ function drawRun(q, end, y, v, run) {
 	const pixel = Math.floor((graph.lay.x[graph.lay.order[q]] - v.v0) * v.k);
 	const next = firstAt(q + 1, end, v.v0 + (pixel + 1) / v.k);
 	const hit = graph.marks && graph.marks[next] > graph.marks[q];
-	const fill = hit ? ink.hit : colourOf(graph.tree.key[graph.lay.order[q]] >> 1, graph.match ? 1 : 0, 1);
+	const fill = hit
+		? ink.hit
+		: graph.tree.pair || shown.paint === 'inline'
+			? ink.band
+			: colourOf(graph.tree.key[graph.lay.order[q]] >> 1, graph.match ? 1 : 0, 1);
 	if (pixel !== run.to || fill !== run.fill) {
 		endRun(run, y);
 		run.from = pixel;
@@ -229,6 +247,36 @@ function endRun(run, y) {
 		graph.drawn.runs++;
 	}
 	run.from = run.to = -1;
+}
+
+// Slanting lines mark what is new (rising) or gone (falling), for those who see no colours.
+function hatch(left, y, wide, slope) {
+	const { pen } = graph,
+		h = ROW - 1;
+	if (wide < 4) return;
+	pen.save();
+	pen.beginPath();
+	pen.rect(left, y, wide, h);
+	pen.clip();
+	pen.beginPath();
+	for (let x = left - h; x < left + wide; x += 7) {
+		pen.moveTo(x, slope > 0 ? y + h : y);
+		pen.lineTo(x + h, slope > 0 ? y : y + h);
+	}
+	pen.strokeStyle = ink.hatch;
+	pen.lineWidth = 1;
+	pen.stroke();
+	pen.restore();
+	graph.drawn.hatched++;
+}
+
+function fillOf(node, change, fade) {
+	const key = graph.tree.key[node];
+	if (change) return changeColour(change, fade);
+	if (shown.paint === 'inline') {
+		return key < 0 ? ink.band : colour(isDark() ? 0.41 : 0.87, key & 1 ? (fade ? 0.03 : 0.075) : 0.008, key & 1 ? 155 : 250);
+	}
+	return colourOf(key >> 1, fade, 0);
 }
 
 function drawRow(level, y, v) {
@@ -249,9 +297,11 @@ function drawRow(level, y, v) {
 	endRun(run, y);
 }
 
-function outline(node, colour, thickness, v) {
+function outline(node, colour, thickness) {
 	const { lay, tree, pen } = graph;
-	if (node < 0 || lay.rank[node] < 0 || lay.x[node] >= v.v1 || lay.x[node] + lay.total[node] <= v.v0) return;
+	if (node < 0 || lay.rank[node] < 0) return;
+	const v = view(tree.level[node]);
+	if ( lay.x[node] >= v.v1 || lay.x[node] + lay.total[node] <= v.v0) return;
 	const left = Math.max(0, (lay.x[node] - v.v0) * v.k),
 		y = rowTop(tree.level[node]);
 	const right = Math.min(graph.width, (lay.x[node] + lay.total[node] - v.v0) * v.k);
@@ -275,17 +325,22 @@ function draw() {
 		canvas.height = Math.round(graph.height * ratio);
 	}
 	pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+	paint();
+	outline(graph.hover, ink.soft, 1);
+	if (graph.focus !== graph.zoom || document.activeElement === graph.box) outline(graph.focus, ink.accent, 2);
+}
+
+// All rows in sight, by whatever pen there is.
+function paint() {
+	const { pen } = graph;
+	pen.globalAlpha = 1;
 	pen.fillStyle = ink.paper;
 	pen.fillRect(0, 0, graph.width, graph.height);
-	graph.drawn = { frames: 0, runs: 0, texts: 0 };
-	const v = view();
+	graph.drawn = { frames: 0, runs: 0, texts: 0, hatched: 0 };
 	for (let level = 0; level < graph.rows; level++) {
 		const y = rowTop(level);
-		if (y > -ROW && y < graph.height) drawRow(level, y, v);
+		if (y > -ROW && y < graph.height) drawRow(level, y, view(level));
 	}
-	outline(graph.hover, ink.soft, 1, v);
-	if (graph.focus !== graph.zoom || document.activeElement === graph.box)
-		outline(graph.focus, ink.accent, 2, v);
 }
 
 function redraw() {
@@ -322,10 +377,13 @@ function scrollGraph(to) {
 function pick(px, py) {
 	if (!graph.lay || px < 0 || px >= graph.width) return -1;
 	const offset = py + graph.scroll,
-		v = view();
-	const level = Math.floor((graph.flame ? Math.max(graph.rows * ROW, graph.height) - offset : offset) / ROW);
-	if (level < 0 || level >= graph.rows) return -1;
-	const at = v.v0 + px / v.k,
+		{ split } = graph.lay,
+		up = Math.max(0, graph.rows - split);
+	const row = Math.floor((graph.flame ? Math.max(graph.rows * ROW, graph.height) - offset : offset) / ROW),
+		level = row < up ? up - 1 - row + split : row - up;
+	if (row < 0 || row >= graph.rows) return -1;
+	const v = view(level),
+		at = v.v0 + px / v.k,
 		q = firstBehind(level, at);
 	if (q >= graph.lay.start[level + 1]) return -1;
 	const node = graph.lay.order[q];
@@ -345,11 +403,15 @@ function reveal(level) {
 }
 
 function neighbour(node, direction) {
+	const lifted = direction === 'parent';
 	const { lay, tree } = graph,
-		v = view();
+		v = view(tree.level[node]),
+		upper = tree.level[node] >= lay.split;
+	if (lay.split < lay.rows && (upper || (!node && direction === 'parent')))
+		direction = { parent: 'child', child: 'parent' }[direction] || direction;
 	if (direction === 'parent') return node ? tree.parent[node] : -1;
 	if (direction === 'child') {
-		const level = tree.level[node] + 1;
+		const level = node || !lifted ? tree.level[node] + 1 : lay.split;
 		if (level >= lay.rows) return -1;
 		const child = lay.order[firstAt(lay.start[level], lay.start[level + 1] - 1, lay.x[node])];
 		return tree.parent[child] === node ? child : -1;

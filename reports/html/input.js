@@ -7,7 +7,10 @@ const HINTS = [
 	['Esc, Backspace', 'back out by one frame'],
 	['0', 'back to the whole'],
 	['/', 'search; n and Shift+N step through the hits'],
-	['g, b, t', 'flame graph, bottom-up, functions'],
+	['g, b, s, t', 'flame graph, bottom-up, sandwich, functions'],
+	['f, h, x', 'focus on the function, hide its stacks, fold its frames'],
+	['u', 'undo the last filter'],
+	['y, v', 'next order; compared or head alone'],
 	['i', 'root at the top or at the bottom'],
 	['k', 'next kind: CPU, memory, time'],
 	['m', 'next weight'],
@@ -75,6 +78,13 @@ const KEY_ACTIONS = {
 	g: () => change({ view: 'graph' }),
 	b: () => change({ view: 'callers' }),
 	t: () => change({ view: 'table' }),
+	s: () => (graph.focus ? showSandwich(graph.tree.key[graph.focus] >> 1) : change({ view: 'sandwich' })),
+	f: () => graph.focus && addFilter('focus', nameOf(graph.focus)),
+	h: () => graph.focus && addFilter('hide', nameOf(graph.focus)),
+	x: () => graph.focus && addFilter('fold', nameOf(graph.focus)),
+	u: () => change({ filters: shown.filters.slice(0, -1) }),
+	y: () => nextOption(ui.order),
+	v: () => !ui.compare.hidden && change({ compare: !shown.compare }),
 	k: nextKind,
 	m: () => METRICS[shown.kind] && change({ metric: (shown.metric + 1) % METRICS[shown.kind].length }),
 	'[': () => openNext(-1),
@@ -84,6 +94,12 @@ const KEY_ACTIONS = {
 	C: () => graph.focus && copy(stackText(graph.focus)),
 	'/': () => ui.query.select()
 };
+
+function nextOption(box) {
+	if (box.hidden) return;
+	box.selectedIndex = (box.selectedIndex + 1) % box.length;
+	box.onchange({ target: box });
+}
 
 function onKey(event) {
 	const field = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
@@ -118,8 +134,9 @@ function hoverAt(event) {
 	if (node >= 0) {
 		const value = graph.lay.total[node];
 		tip.replaceChildren(
-			make('b.mono', node ? report.functions.label[graph.tree.key[node] >> 1] : 'all'),
-			plain(value, report.metric()[1]) + ' · ' + percent(value / graph.lay.total[0])
+			make('b.mono', node || graph.tree.halves ? report.functions.label[graph.tree.key[node] >> 1] : 'all'),
+			plain(value, report.metric()[1]) + ' · ' + percent(value / graph.lay.total[0]),
+			graph.tree.pair ? make('div', sayChange(changeOf(node))) : ''
 		);
 		tip.hidden = false;
 		tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)) + 'px';
@@ -160,6 +177,15 @@ function listen() {
 	ui.prev.onclick = () => openNext(-1);
 	ui.next.onclick = () => openNext(1);
 	ui.flip.onclick = flip;
+	ui.order.onchange = (event) => change({ order: event.target.value });
+	ui.paint.onchange = (event) => change({ paint: event.target.value });
+	ui.width.onchange = (event) => change({ width: +event.target.value });
+	ui.thread.onchange = (event) => change({ thread: +event.target.value });
+	ui.compare.onclick = () => change({ compare: !shown.compare });
+	ui.export.onchange = (event) => {
+		if (event.target.value) EXPORTS[event.target.value]();
+		event.target.value = '';
+	};
 	ui.theme.onclick = nextTheme;
 	ui.help.onclick = showKeys;
 	ui.home.onclick = (event) => {

@@ -119,6 +119,23 @@ function failure(row, span) {
 	);
 }
 
+// A column of two results reads both rows of the case.
+function pairCell(column, c) {
+	return column.value(c) === null
+		? make('td.none', { title: c.was ? 'not measured on both sides' : 'not in the base' }, '–')
+		: make('td', column.draw(c));
+}
+
+function valueOf(column, c) {
+	if (column.value) return column.value(c);
+	const row = c.rows[column.kind];
+	return row && row.has(column.of) ? row.of[column.of] : null;
+}
+
+function groupOf(column) {
+	return column.group || { time: 'Time per iteration', memory: 'Memory', cpu: 'CPU' }[column.kind];
+}
+
 function caseRow(c, at, columns) {
 	const link = make(
 		'a',
@@ -153,8 +170,12 @@ function caseRow(c, at, columns) {
 			const other = c.rows[columns[next].kind];
 			if (!other || other.ok || other.reason !== row.reason) break;
 		}
-		const cell = failed ? failure(row, next - i) : cellOf(columns[i], row);
-		if (i && columns[i - 1].kind !== columns[i].kind) cell.classList.add('group');
+		const cell = failed
+			? failure(row, next - i)
+			: columns[i].value
+				? pairCell(columns[i], c)
+				: cellOf(columns[i], row);
+		if (i && groupOf(columns[i - 1]) !== groupOf(columns[i])) cell.classList.add('group');
 		tr.append(cell);
 	}
 	return tr;
@@ -164,10 +185,7 @@ function sortCases(columns) {
 	const all = report.cases.map((c, at) => at),
 		column = columns[sorting.column];
 	if (sorting.column === -1) return all;
-	const value = (at) => {
-		const row = report.cases[at].rows[column.kind];
-		return row && row.has(column.of) ? row.of[column.of] : null;
-	};
+	const value = (at) => valueOf(column, report.cases[at]);
 	return all.sort((a, b) => {
 		const x = value(a),
 			y = value(b);
@@ -190,11 +208,13 @@ function headCell(column, i) {
 }
 
 function drawCases() {
-	const columns = COLUMNS.filter((column) => report.cases.some((c) => c.rows[column.kind]));
+	const columns = (report.base ? PAIR_COLUMNS : COLUMNS).filter((column) =>
+		report.cases.some((c) => c.rows[column.kind])
+	);
 	const groups = make('tr', make('th', { scope: 'col', rowSpan: 2 }, 'Case')),
 		heads = make('tr');
 	columns.forEach((column, i) => {
-		const first = i === 0 || columns[i - 1].kind !== column.kind,
+		const first = i === 0 || groupOf(columns[i - 1]) !== groupOf(column),
 			head = headCell(column, i);
 		if (first) {
 			groups.append(
@@ -203,9 +223,9 @@ function drawCases() {
 					{
 						className: 'title' + (i ? ' group' : ''),
 						scope: 'colgroup',
-						colSpan: columns.filter((x) => x.kind === column.kind).length
+						colSpan: columns.filter((x) => groupOf(x) === groupOf(column)).length
 					},
-					{ time: 'Time per iteration', memory: 'Memory', cpu: 'CPU' }[column.kind]
+					groupOf(column)
 				)
 			);
 		}
@@ -218,6 +238,13 @@ function drawCases() {
 }
 
 function legendText(kinds) {
+	if (report.base) {
+		const lost = report.base.cases.filter((c) => !c.met).map(titleOf);
+		return (
+			'Ratio: head divided by base. ▲ and ▼: exact figures that differ, and medians whose 95 % intervals do not meet. ' +
+			(lost.length ? 'In the base alone: ' + lost.join(', ') + '.' : '')
+		);
+	}
 	return (
 		(kinds.has('memory')
 			? 'Peak: most bytes alive at once. Net: bytes still alive when the loop ended. '
@@ -281,6 +308,7 @@ function showOverview() {
 		report.cases.length +
 		(report.cases.length === 1 ? ' case' : ' cases') +
 		(failed ? ', ' + failed + ' with a failure' : '') +
+		(report.base ? ' · compared with a base of ' + report.base.cases.length : '') +
 		' · mew ' +
 		report.mew +
 		(report.hooks ? ' · hooks: ' + visible(report.hooks) : '');

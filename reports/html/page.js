@@ -3,8 +3,12 @@
 const VIEWS = [
 	['graph', 'Flame graph', 'g'],
 	['callers', 'Bottom-up', 'b'],
+	['sandwich', 'Sandwich', 's'],
 	['table', 'Functions', 't']
 ];
+const ORDERS = { value: 'By value', name: 'By name', time: 'In time order' };
+const PAINTS = { module: 'Colour: module', inline: 'Colour: inlined' };
+const WIDTHS = ['Width: head', 'Width: base', 'Width: larger'];
 
 function speak(text) {
 	ui.live.textContent = text;
@@ -20,7 +24,8 @@ function describe(node) {
 		plain(lay.total[node], unit) +
 		', ' +
 		percent(all ? lay.total[node] / all : 0) +
-		(shown.view === 'graph' ? ', self ' + plain(tree.self[shown.metric][node], unit) : '') +
+		(shown.view === 'graph' ? ', self ' + plain(tree.self[weightNow()][node], unit) : '') +
+		(tree.pair ? ', ' + sayChange(changeOf(node)) : '') +
 		', level ' +
 		tree.level[node] +
 		(node && tree.key[node] & 1 ? ', inlined' : '') +
@@ -46,7 +51,7 @@ function drawPath() {
 		make(
 			'button.mono',
 			{ title: node ? nameOf(node) : 'Back to the whole (0)', onclick: () => zoomTo(node) },
-			node ? fit(labelOf(node), 220) : 'all'
+			node || tree.halves ? fit(node ? labelOf(node) : shown.middle, 220) : 'all'
 		);
 	const cut = path.length > 6 ? [path[0], -1, ...path.slice(-4)] : path;
 	box.replaceChildren(
@@ -55,7 +60,9 @@ function drawPath() {
 			'span.soft',
 			graph.zoom
 				? percent(lay.total[graph.zoom] / lay.total[0]) + ' of all'
-				: 'click a frame to zoom, ? lists the keys'
+				: tree.cut
+					? 'the first ' + percent(tree.cut) + ' of the samples'
+					: 'click a frame to zoom, ? lists the keys'
 		)
 	);
 }
@@ -103,7 +110,7 @@ function search(query) {
 	}
 	graph.at = -1;
 	graph.share = markHits();
-	if (shown.view === 'table' && graph.source) fillTable(graph.source);
+	if (shown.view === 'table' && graph.chosen) fillTable(graph.chosen);
 	sayFound(graph.share);
 	remember(false);
 	redraw();
@@ -130,7 +137,9 @@ function emptiness(row) {
 	if (shown.kind === 'time') return row && row.ok ? '' : 'There is no time to show.';
 	if (!row || !row.ok) return 'There are no figures to show.';
 	if (!graph.source) return 'No stacks were recorded in this pass.';
-	if (totalsOf(graph.source, shown.metric)[0] > 0) return '';
+	if (shown.view === 'sandwich' && !report.functions.byName.has(shown.middle)) return 'There is no such function here.';
+	if (totalsOf(graph.chosen, weightNow())[0] > 0) return '';
+	if (graph.chosen !== graph.source) return 'The filters leave nothing: take one away.';
 	return shown.kind === 'memory'
 		? shown.metric === 3
 			? 'Nothing is still alive at the end of the loop.'
@@ -175,15 +184,99 @@ function drawTools(c) {
 	);
 	ui.flip.textContent = graph.flame ? '⇅ Flame' : '⇅ Icicle';
 	ui.flip.title = 'Root at the top or at the bottom (i)';
-	for (const id of ['views', 'metric', 'flip', 'find', 'path']) ui[id].hidden = !stacks || !graph.source;
-	if (shown.view === 'table') ui.flip.hidden = ui.path.hidden = true;
+	for (const id of ['views', 'metric', 'flip', 'find', 'path', 'order', 'paint', 'export', 'chips'])
+		ui[id].hidden = !stacks || !graph.source;
+	if (shown.view === 'table') for (const id of ['flip', 'path', 'order', 'paint', 'export']) ui[id].hidden = true;
+	drawChoices();
+	drawChips();
+}
+
+function options(box, list, now) {
+	box.replaceChildren(...list.map(([value, title]) => make('option', { value, selected: value === now }, title)));
+}
+
+// The lists of choices; one that has nothing to choose from is not there.
+function drawChoices() {
+	const { source } = graph,
+		threads = (source && !source.pair && source.samples) || [],
+		pair = comparing();
+	options(
+		ui.order,
+		Object.entries(ORDERS).filter(([order]) => order !== 'time' || (threads.length && shown.view === 'graph')),
+		shown.order
+	);
+	options(ui.paint, Object.entries(pair ? { module: 'Colour: change', inline: PAINTS.inline } : PAINTS), shown.paint);
+	options(ui.width, [...WIDTHS.entries()], shown.width);
+	options(
+		ui.thread,
+		[[-1, 'All threads'], ...threads.map(({ number, leaf }) => [number, 'Thread ' + number + ' · ' + whole(leaf.length) + ' samples'])],
+		shown.thread
+	);
+	options(ui.export, [['', 'Export…'], ...Object.keys(EXPORTS).map((name) => [name, name])], '');
+	ui.width.hidden = !pair;
+	ui.thread.hidden = threads.length < 2;
+	ui.compare.hidden = !report.base || !report.was() || shown.kind === 'time';
+	ui.compare.textContent = shown.compare ? 'Compared' : 'Head alone';
+	ui.compare.setAttribute('aria-pressed', shown.compare);
+}
+
+const FILTER_TITLES = {
+	focus: 'only through ',
+	hide: 'without ',
+	fold: 'folded ',
+	module: 'folded module ',
+	recursion: 'recursion folded'
+};
+
+function drawChips() {
+	const chip = ([what, name], at) =>
+		make(
+			'button',
+			{
+				title: 'Take this filter away',
+				onclick: () => change({ filters: shown.filters.filter((_, i) => i !== at) })
+			},
+			FILTER_TITLES[what] + (name || ''),
+			' ✕'
+		);
+	ui.chips.replaceChildren(...shown.filters.map(chip));
+}
+
+function addFilter(what, name) {
+	if (!shown.filters.some((x) => x[0] === what && x[1] === name)) change({ filters: [...shown.filters, [what, name]] });
+}
+
+// The tree of the view, out of the one that thread and filters leave.
+function treeOfView() {
+	const tree = graph.chosen;
+	if (shown.view === 'callers') return invert(tree);
+	if (shown.view === 'sandwich') return sandwichTree(tree);
+	return shown.order === 'time' && tree.samples ? timeTree(tree) : tree;
+}
+
+function sandwichTree(tree) {
+	const f = report.functions.byName.get(shown.middle);
+	if (!tree.middles) tree.middles = {};
+	return tree.middles[f] || (tree.middles = { [f]: sandwichOf(tree, f) })[f];
+}
+
+// Without a choice it is the function with the largest own value.
+function chooseMiddle(tree) {
+	if (shown.view !== 'sandwich' || shown.middle || !tree) return;
+	const { self } = sumFunctions(tree, weightNow(), report.functions.name.length);
+	shown.middle = report.functions.name[self.reduce((best, v, f) => (v > self[best] ? f : best), 0)];
 }
 
 // Lay the chosen tree out for the chosen weight; zoom and focus move up to the nearest frame that still has a value.
 function arrange() {
-	const tree = shown.view === 'callers' ? invert(graph.source) : graph.source;
-	if (graph.tree !== tree) Object.assign(graph, { tree, zoom: 0, focus: 0 });
-	graph.lay = layOut(tree, shown.metric);
+	const tree = treeOfView();
+	if (graph.tree !== tree) {
+		const path = graph.tree && !graph.tree.halves && !tree.halves ? pathOf(graph.tree, graph.zoom) : [],
+			names = path.map((node) => stepName(graph.tree, node));
+		graph.tree = tree;
+		graph.zoom = graph.focus = shown.kept ? findPath(tree, names) : 0;
+	}
+	graph.lay = tree.halves ? layOutHalves(tree, weightNow()) : layOut(tree, weightNow());
 	while (graph.lay.rank[graph.zoom] < 0) graph.zoom = tree.parent[graph.zoom];
 	if (graph.lay.rank[graph.focus] < 0) graph.focus = graph.zoom;
 	graph.hover = -1;
@@ -199,8 +292,12 @@ async function refresh() {
 		source = await loadTree(at, kind);
 	if (at !== shown.at || kind !== shown.kind) return;
 	graph.source = source;
+	if (shown.width && !comparing()) shown.width = 0;
+	graph.chosen = source && filterTree(threadTree(source, source.pair ? -1 : shown.thread), shown.filters);
+	chooseMiddle(graph.chosen);
 	drawTools(c);
 	drawNotes(c);
+	drawCurve();
 	ui.tip.hidden = true;
 	ui.case.className = kind;
 	const empty = emptiness(row),
@@ -215,7 +312,7 @@ async function refresh() {
 	if (!source || empty) dropGraph();
 	if (kind === 'time') drawPlot();
 	else if (isGraph) arrange();
-	else if (!empty) fillTable(source);
+	else if (!empty) fillTable(graph.chosen);
 	if (isGraph) showGraph();
 	sayFound(graph.share);
 }
@@ -231,9 +328,15 @@ function showGraph() {
 }
 
 async function change(what) {
+	shown.kept = !('kind' in what || 'view' in what || 'middle' in what);
+	if (shown.order === 'time' && (('view' in what && what.view !== 'graph') || 'kind' in what)) shown.order = 'value';
 	Object.assign(shown, what);
 	await refresh();
 	remember(false);
+}
+
+function showSandwich(f) {
+	return change({ view: 'sandwich', middle: report.functions.name[f] });
 }
 
 // Bottom-up, zoomed to one function.
@@ -285,6 +388,16 @@ async function openCase(at, parts, quiet) {
 		kind,
 		metric,
 		view,
+		order: parts.order in ORDERS ? parts.order : 'value',
+		paint: parts.paint in PAINTS ? parts.paint : 'module',
+		thread: /^\d+$/.test(parts.thread) ? +parts.thread : -1,
+		compare: parts.compare !== '0',
+		width: [1, 2].includes(+parts.width) ? +parts.width : 0,
+		middle: parts.of || '',
+		filters: (parts.filter || '')
+			.split('/')
+			.map((text) => text.split(':').map(decode))
+			.filter(([what]) => Object.hasOwn(FILTERS, what)),
 		wanted: parts.zoom ? parts.zoom.split('/').map(decode) : null
 	});
 	document.body.className = 'one';
@@ -329,6 +442,11 @@ function openNext(by) {
 		view: shown.view,
 		weight: (METRICS[shown.kind] || [[0, 0, '']])[shown.metric][2],
 		flame: graph.flame ? '1' : '',
+		order: shown.order,
+		paint: shown.paint,
+		compare: shown.compare ? '' : '0',
+		width: shown.width,
+		of: shown.middle,
 		search: shown.query
 	});
 }

@@ -1,6 +1,6 @@
 // report.js - the unpacked header, and what the page shows now (kept in the address, so that a link can be shared).
 
-const SCHEMA = 1;
+const SCHEMA = 2;
 const KINDS = ['cpu', 'memory', 'time'];
 const KIND_TITLES = { cpu: 'CPU', memory: 'Memory', time: 'Time' };
 const METRICS = {
@@ -17,7 +17,20 @@ const METRICS = {
 };
 
 const report = { cases: [], functions: null, modules: [], programs: new Set(), trees: {}, spans: {} };
-const shown = { at: -1, kind: 'cpu', view: 'graph', metric: 0, query: '' };
+const shown = {
+	at: -1,
+	kind: 'cpu',
+	view: 'graph',
+	metric: 0,
+	query: '',
+	order: 'value',
+	paint: 'module',
+	thread: -1,
+	compare: true,
+	width: 0,
+	filters: [],
+	middle: ''
+};
 
 async function readHeader() {
 	const head = JSON.parse(new TextDecoder().decode(await unpack(0)));
@@ -33,10 +46,49 @@ async function readHeader() {
 	f.lower = f.name.map((name) => name.toLowerCase());
 	report.modules = head.modules.map(visible);
 	report.files = head.files.map(visible);
-	for (const c of report.cases) {
-		if (c.program) report.programs.add(base(c.program));
-		for (const kind of KINDS) if (c.rows[kind]) fillRow(c.rows[kind], head.figures[kind]);
+	readCases(report);
+	if (report.base) {
+		readCases(report.base);
+		joinFunctions();
+		pairCases();
 	}
+	f.rank = new Int32Array(f.name.length);
+	f.name
+		.map((_, i) => i)
+		.sort((a, b) => (f.lower[a] < f.lower[b] ? -1 : f.lower[a] > f.lower[b] ? 1 : a - b))
+		.forEach((i, place) => (f.rank[i] = place));
+	f.byName = new Map(f.name.map((name, i) => [name, i]));
+}
+
+function readCases(of) {
+	of.programs = new Set();
+	for (const c of of.cases) {
+		if (c.program) of.programs.add(base(c.program));
+		for (const kind of KINDS) if (c.rows[kind]) fillRow(c.rows[kind], report.figures[kind]);
+	}
+}
+
+// A function that is not in the table: of the base, or what stands for a thread.
+function addFunction(name, why, line) {
+	const f = report.functions,
+		at = f.name.push(name) - 1;
+	f.label.push(why ? name : shorten(name));
+	f.lower.push(name.toLowerCase());
+	f.file.push(-1);
+	f.line.push(line);
+	f.module.push(-1);
+	if (why) f.why[at] = why;
+	return at;
+}
+
+const threadNames = {};
+
+function threadFunction(number) {
+	if (threadNames[number] === undefined) {
+		threadNames[number] = addFunction('thread ' + number, '', 0);
+		report.functions.rank = Int32Array.from([...report.functions.rank, number]);
+	}
+	return threadNames[number];
 }
 
 // Values and reasons by the names of the figures.
@@ -61,9 +113,26 @@ report.row = () => report.current().rows[shown.kind];
 report.metric = () => METRICS[shown.kind][shown.metric];
 report.linesMatter = () => shown.kind === 'memory' && shown.view === 'graph';
 report.rootLabel = () =>
-	(shown.view === 'callers' ? 'all functions by their own cost' : 'all') +
+	(graph.tree.halves
+		? shown.middle
+		: shown.view === 'callers'
+			? 'all functions by their own cost'
+			: 'all') +
 	' · ' +
-	plain(graph.lay.total[0], report.metric()[1]);
+	plain(graph.lay.total[0], report.metric()[1]) +
+	(comparing() && (shown.kind === 'cpu' || shown.metric % 3) ? ' per iteration' : '');
+// The row of the base for the case shown; its kind has a tree on both sides.
+report.was = () => report.current().was && report.current().was.rows[shown.kind];
+
+// Are two trees shown as one?
+function comparing() {
+	return !!(graph.source && graph.source.pair);
+}
+
+// The metric that gives frames their width.
+function weightNow() {
+	return shown.metric + (comparing() ? shown.width * graph.source.pair.metrics : 0);
+}
 
 // Does another program have a case of this key?
 function isAmbiguous(c) {
@@ -80,8 +149,14 @@ async function loadTree(at, kind) {
 	const id = at + kind,
 		line = report.cases[at].data[kind];
 	if (line === undefined || kind === 'time') return null;
-	if (!report.trees[id]) report.trees[id] = readTree(await unpack(line));
-	return report.trees[id];
+	if (!report.trees[id]) report.trees[id] = readTree(await unpack(line), kind);
+	const { was } = report.cases[at];
+	if (!shown.compare || !was || was.data[kind] === undefined) return report.trees[id];
+	if (!report.trees['+' + id]) {
+		const old = readTree(await unpack(was.data[kind]), kind);
+		report.trees['+' + id] = unite(report.trees[id], old, kind, [report.cases[at].rows[kind], was.rows[kind]]);
+	}
+	return report.trees['+' + id];
 }
 
 // All measured samples of a case as [process, repetition, loops, [ns...]] blocks.
@@ -100,6 +175,14 @@ async function loadSpans(at) {
 		report.spans[at] = spans;
 	}
 	return report.spans[at];
+}
+
+// The source lines of a function's file, [[first, [text...]]...]; unpacked when the first one is wanted.
+async function loadSource(f) {
+	if (report.sources === undefined || !report.files[report.functions.file[f]]) return [];
+	if (!report.texts) report.texts = JSON.parse(new TextDecoder().decode(await unpack(report.sources)));
+	const name = report.files[report.functions.file[f]];
+	return Object.hasOwn(report.texts, name) ? report.texts[name] : [];
 }
 
 // One step of a zoom path: by name, so that a link survives another run; with the line where lines part frames.
@@ -134,6 +217,13 @@ function address() {
 	if (isAmbiguous(c)) parts.program = c.program || '';
 	if (METRICS[shown.kind]) parts.weight = report.metric()[2];
 	if (graph.flame) parts.flame = '1';
+	if (shown.order !== 'value') parts.order = shown.order;
+	if (shown.paint !== 'module') parts.paint = shown.paint;
+	if (shown.thread >= 0) parts.thread = shown.thread;
+	if (report.base && !shown.compare) parts.compare = '0';
+	if (comparing() && shown.width) parts.width = shown.width;
+	if (shown.middle && shown.view === 'sandwich') parts.of = shown.middle;
+	if (shown.filters.length) parts.filter = shown.filters.map((x) => x.map(encodeURIComponent).join(':')).join('/');
 	if (shown.query) parts.search = shown.query;
 	if (graph.tree && graph.zoom && shown.view !== 'table' && shown.kind !== 'time') {
 		parts.zoom = pathOf(graph.tree, graph.zoom)

@@ -14,6 +14,10 @@ const TABLE_COLUMNS = [
 	['place', 'Defined', 'text']
 ];
 
+// Compared, the shares make room for what was before.
+const columnsNow = () =>
+	listing.was ? TABLE_COLUMNS.map(([name, title, kind]) => [name, title.replace('Self %', 'Self before').replace('Total %', 'Total before'), kind]) : TABLE_COLUMNS;
+
 function placeText(f) {
 	const fn = report.functions,
 		file = report.files[fn.file[f]];
@@ -23,6 +27,7 @@ function placeText(f) {
 function sortKey(column) {
 	const { sums } = listing,
 		fn = report.functions;
+	if (column.endsWith('Share') && listing.was) return (f) => listing.was[column.slice(0, -5)][f];
 	if (column.startsWith('self')) return (f) => sums.self[f];
 	if (column.startsWith('total')) return (f) => sums.total[f];
 	if (column === 'module') return (f) => moduleOf(f);
@@ -32,12 +37,13 @@ function sortKey(column) {
 function fillTable(tree) {
 	const match = graph.match,
 		fn = report.functions;
-	listing.sums = sumFunctions(tree, shown.metric, fn.name.length);
-	listing.all = totalsOf(tree, shown.metric)[0];
-	listing.samples = shown.kind === 'cpu' ? totalsOf(tree, 1)[0] : 0;
+	listing.sums = sumFunctions(tree, weightNow(), fn.name.length);
+	listing.was = tree.pair ? sumFunctions(tree, shown.metric + tree.pair.metrics, fn.name.length) : null;
+	listing.all = totalsOf(tree, weightNow())[0];
+	listing.samples = shown.kind === 'cpu' && !tree.pair ? totalsOf(tree, 1)[0] : 0;
 	listing.rows = [];
 	for (let f = 0; f < fn.name.length; f++)
-		if (listing.sums.total[f] > 0 && (!match || match[f])) listing.rows.push(f);
+		if ((listing.sums.total[f] > 0 || (listing.was && listing.was.total[f] > 0)) && (!match || match[f])) listing.rows.push(f);
 	const key = sortKey(listing.column),
 		order = listing.down ? -1 : 1;
 	listing.rows.sort((a, b) => {
@@ -53,7 +59,7 @@ function tableHead() {
 		'thead',
 		make(
 			'tr',
-			...TABLE_COLUMNS.map(([name, title, kind]) => {
+			...columnsNow().map(([name, title, kind]) => {
 				const active = listing.column === name;
 				return sortHead(title, kind, active, listing.down, '', async () => {
 					Object.assign(listing, {
@@ -68,8 +74,12 @@ function tableHead() {
 	);
 }
 
+function beforeCell(now, was, unit) {
+	return make('td', number(was, unit), make('small', ' ' + ratioText(now, was)));
+}
+
 function functionRow(f, index) {
-	const { sums, all, samples } = listing,
+	const { sums, was, all, samples } = listing,
 		fn = report.functions,
 		unit = report.metric()[1];
 	const share = all ? sums.self[f] / all : 0,
@@ -82,13 +92,13 @@ function functionRow(f, index) {
 		'tr',
 		{ 'aria-rowindex': index + 2 },
 		make('td', number(sums.self[f], unit)),
-		make(
+		was ? beforeCell(sums.self[f], was.self[f], unit) : make(
 			'td',
 			percent(share),
 			samples > 0 && make('small', ' ±' + decimals(binomial(share, samples) * 100, 1))
 		),
 		make('td', number(sums.total[f], unit)),
-		make('td', percent(all ? sums.total[f] / all : 0)),
+		was ? beforeCell(sums.total[f], was.total[f], unit) : make('td', percent(all ? sums.total[f] / all : 0)),
 		make('td.text.main', name),
 		make('td.text.soft', moduleOf(f)),
 		make('td.text.soft', placeText(f))

@@ -1,14 +1,11 @@
-// tree.js - unpacking the data, call trees in columns, their layout, inversion and sums by function.
+// tree.js - unpacking the data, call trees in columns, their layout and sums by function.
 
 const lines = document.getElementById('mew-data').textContent.trim().split('\n');
 
 async function unpack(line) {
-	const text = atob(lines[line]);
-	const packed = new Uint8Array(text.length);
-	for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
-	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
+	const bytes = await window.mew.unpack(lines[line], 'deflate');
 	lines[line] = '';
-	return new Uint8Array(await new Response(stream).arrayBuffer());
+	return bytes;
 }
 
 // Little-endian base-128 numbers; beyond 31 bits by multiplication, exact up to 2^53.
@@ -45,7 +42,21 @@ function newTree(n, metrics) {
 	};
 }
 
-function readTree(bytes) {
+// The samples of a thread as they were taken: the frame where each ends, and its weight.
+function readSamples(next) {
+	const number = next(),
+		n = next(),
+		leaf = new Int32Array(n),
+		weight = new Float64Array(n);
+	for (let i = 0, at = 0; i < n; i++) {
+		const code = next();
+		leaf[i] = at += code & 1 ? -(code + 1) / 2 : code / 2;
+	}
+	for (let i = 0; i < n; i++) weight[i] = next();
+	return { number, leaf, weight };
+}
+
+function readTree(bytes, kind) {
 	const next = reader(bytes),
 		n = next() + 1,
 		tree = newTree(n, next());
@@ -70,6 +81,7 @@ function readTree(bytes) {
 	}
 	for (const self of tree.self) for (let i = 1; i < n; i++) self[i] = next();
 	tree.key[0] = -2;
+	if (kind === 'cpu') tree.samples = Array.from({ length: next() }, () => readSamples(next));
 	return tree;
 }
 
@@ -84,7 +96,12 @@ function totalsOf(tree, metric) {
 function sortedChildren(tree, total, node) {
 	const kids = [];
 	for (let c = tree.first[node]; c; c = tree.next[c]) if (total[c] > 0) kids.push(c);
-	if (kids.length > 1) kids.sort((a, b) => total[b] - total[a] || a - b);
+	const { rank } = report.functions,
+		orders = {
+			value: (a, b) => total[b] - total[a] || a - b,
+			name: (a, b) => rank[tree.key[a] >> 1] - rank[tree.key[b] >> 1] || a - b
+		};
+	if (kids.length > 1 && orders[shown.order]) kids.sort(orders[shown.order]);
 	return kids;
 }
 
@@ -114,66 +131,39 @@ function layOut(tree, metric) {
 		}
 		start.push(to);
 	}
-	return { total, order, rank, x, start, used, rows: start.length - 1 };
+	return { total, order, rank, x, start, used, rows: start.length - 1, split: start.length - 1 };
 }
 
-// Open-addressed map from (parent, key) to a child, for building a tree whose size is not known.
+// Open-addressed map from (parent, key, line) to a child, for building a tree whose size is not known.
 function childMap() {
 	let slots = new Int32Array(1 << 12),
 		used = 0;
 	const parents = [0],
-		keys = [-2];
-	const slotOf = (parent, key) => {
-		let s = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(key, 0x85ebca6b)) >>> 0;
+		keys = [-2],
+		lines = [0];
+	const slotOf = (parent, key, line) => {
+		let s = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(key, 0x85ebca6b) ^ Math.imul(line, 0xc2b2ae35)) >>> 0;
 		for (s = (s ^ (s >>> 15)) & (slots.length - 1); slots[s]; s = (s + 1) & (slots.length - 1)) {
 			const node = slots[s];
-			if (parents[node] === parent && keys[node] === key) break;
+			if (parents[node] === parent && keys[node] === key && lines[node] === line) break;
 		}
 		return s;
 	};
 	const grow = () => {
 		slots = new Int32Array(slots.length * 4);
-		for (let node = 1; node < keys.length; node++) slots[slotOf(parents[node], keys[node])] = node;
+		for (let node = 1; node < keys.length; node++) slots[slotOf(parents[node], keys[node], lines[node])] = node;
 	};
-	const child = (parent, key) => {
-		const s = slotOf(parent, key);
+	const child = (parent, key, line) => {
+		const s = slotOf(parent, key, line);
 		if (slots[s]) return slots[s];
 		const node = keys.push(key) - 1;
 		parents.push(parent);
+		lines.push(line);
 		slots[s] = node;
 		if (++used * 2 > slots.length) grow();
 		return node;
 	};
-	return { child, parents, keys };
-}
-
-// The tree read from the leaves: below each function its callers. Every metric moves to the far end of its path.
-function invert(tree) {
-	if (tree.inverted) return tree.inverted;
-	const map = childMap(),
-		ends = new Int32Array(tree.n);
-	for (let i = 1; i < tree.n; i++) {
-		if (!tree.self.some((self) => self[i] > 0)) continue;
-		let node = 0;
-		for (let up = i; up; up = tree.parent[up]) node = map.child(node, tree.key[up]);
-		ends[i] = node;
-	}
-	const out = newTree(map.keys.length, tree.self.length);
-	out.key.set(map.keys);
-	out.parent.set(map.parents);
-	for (let i = out.n - 1; i > 0; i--) {
-		out.next[i] = out.first[out.parent[i]];
-		out.first[out.parent[i]] = i;
-	}
-	for (let i = 1; i < out.n; i++) {
-		out.level[i] = out.level[out.parent[i]] + 1;
-		if (out.level[i] > out.deepest) out.deepest = out.level[i];
-	}
-	tree.self.forEach((self, m) => {
-		for (let i = 1; i < tree.n; i++) if (ends[i]) out.self[m][ends[i]] += self[i];
-	});
-	tree.inverted = out;
-	return out;
+	return { child, parents, keys, lines };
 }
 
 // Self and total of each function; a recursive function's total counts its outermost frames only.
