@@ -12,6 +12,8 @@
 #include "sink.h"
 #include "trend.h"
 
+#define LIVE_POINTS 50u /* that a row shows of them */
+
 static struct {
 	unsigned lock;
 	unsigned threads;
@@ -123,11 +125,32 @@ static void drain_sequence(struct mew_sink *sink)
 		mew_sink_absent(sink, MEW_FIG_STEADY, "only one iteration was completed: ask for more");
 }
 
+/* Every so manieth point, the last one always. */
+static void drain_live(struct mew_sink *sink)
+{
+	struct mew_live_point points[LIVE_POINTS];
+	size_t step = (turns.npoints + LIVE_POINTS - 1) / LIVE_POINTS, n = 0;
+
+	for (size_t left = turns.npoints; left > 0; left -= step) {
+		size_t i = (turns.npoints - 1) % step + n * step; /* so that the last one is among them */
+
+		points[n].iterations = (uint64_t)turns.x[i];
+		points[n++].live_bytes = turns.y[i] > 0 ? (uint64_t)turns.y[i] : 0;
+		if (left <= step)
+			break;
+	}
+	if (n > 0)
+		mew_sink_list(sink, MEW_FIG_LIVE_BY_ITERATION, points, n);
+	else
+		mew_sink_absent(sink, MEW_FIG_LIVE_BY_ITERATION, "no iteration was completed in the window");
+}
+
 void mew_heap_turns_drain(struct mew_sink *sink)
 {
 	struct mew_trend trend;
 
 	drain_sequence(sink);
+	drain_live(sink);
 	if (!mew_trend(turns.x, turns.y, turns.npoints, &trend)) {
 		mew_sink_absent(sink, MEW_FIG_LEAK_BYTES_PER_ITERATION, "a slope needs at least 3 iterations");
 		trend.has_interval = false;

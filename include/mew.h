@@ -280,7 +280,8 @@ enum mew_memory_figure {
 	MEW_FIG_BY_FUNCTION, MEW_FIG_BY_POOL, MEW_FIG_BOOKKEEPING_BYTES, MEW_FIG_JEMALLOC_ALLOCATED_OPEN,
 	MEW_FIG_JEMALLOC_ALLOCATED_CLOSE, MEW_FIG_JEMALLOC_ACTIVE_OPEN, MEW_FIG_JEMALLOC_ACTIVE_CLOSE,
 	MEW_FIG_JEMALLOC_RESIDENT_OPEN, MEW_FIG_JEMALLOC_RESIDENT_CLOSE, MEW_FIG_JEMALLOC_RETAINED_OPEN,
-	MEW_FIG_JEMALLOC_RETAINED_CLOSE, MEW_FIG_JEMALLOC_FRAGMENTATION_OPEN, MEW_FIG_JEMALLOC_FRAGMENTATION_CLOSE
+	MEW_FIG_JEMALLOC_RETAINED_CLOSE, MEW_FIG_JEMALLOC_FRAGMENTATION_OPEN, MEW_FIG_JEMALLOC_FRAGMENTATION_CLOSE,
+	MEW_FIG_LIVE_BY_ITERATION
 };
 enum mew_cpu_figure {
 	MEW_FIG_WALL_TIME, MEW_FIG_CPU_TIME, MEW_FIG_SAMPLE_COUNT, MEW_FIG_SAMPLE_WEIGHT, MEW_FIG_TOP_FUNCTION,
@@ -336,6 +337,10 @@ struct mew_memory_pool { /* what a named pool announced: see mew/pool.h */
 	uint64_t peak_bytes, allocations, cumulative_bytes, net_bytes;
 };
 
+struct mew_live_point { /* the heap after so many iterations of the loop */
+	uint64_t iterations, live_bytes;
+};
+
 struct mew_memory_case { /* the heap of the loop; figures are defined in mew(3) */
 	MEW_ROW_HEAD_
 	uint64_t peak_bytes, total_bytes, total_allocations, iterations;
@@ -365,6 +370,8 @@ struct mew_memory_case { /* the heap of the loop; figures are defined in mew(3) 
 	uint64_t jemalloc_resident_open, jemalloc_resident_close;
 	uint64_t jemalloc_retained_open, jemalloc_retained_close;
 	double jemalloc_fragmentation_open, jemalloc_fragmentation_close; /* 1 - allocated / active */
+	const struct mew_live_point *live_by_iteration; /* in the order of iterations, at most 50 of them evenly spaced */
+	size_t nlive_by_iteration;
 };
 
 struct mew_cpu_thread_figures { /* one thread of the case */

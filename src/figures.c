@@ -57,6 +57,11 @@ static const struct mew_figure memory_function_columns[] = {
 	FIGURE(mew_memory_function, 4, net_bytes, U64, "By", "still alive when the loop ended"),
 };
 
+static const struct mew_figure live_point_columns[] = {
+	FIGURE(mew_live_point, 0, iterations, U64, "1", "iterations until then"),
+	FIGURE(mew_live_point, 1, live_bytes, U64, "By", "alive then"),
+};
+
 static const struct mew_figure memory_pool_columns[] = {
 	FIGURE(mew_memory_pool, 0, name, MEW_VALUE_TEXT, "text", "pool"),
 	FIGURE(mew_memory_pool, 1, peak_bytes, U64, "By", "most alive at once"),
@@ -138,6 +143,8 @@ static const struct mew_figure memory_figures[] = {
 	SPECIAL(JEMALLOC_RETAINED_CLOSE, jemalloc_retained_close, U64, "By", "jemalloc's stats.retained, loop left"),
 	SPECIAL(JEMALLOC_FRAGMENTATION_OPEN, jemalloc_fragmentation_open, F64, "1", "1 - allocated / active, loop entered"),
 	SPECIAL(JEMALLOC_FRAGMENTATION_CLOSE, jemalloc_fragmentation_close, F64, "1", "1 - allocated / active, loop left"),
+	LIST(mew_memory_case, MEW_FIG_LIVE_BY_ITERATION, live_by_iteration, mew_live_point, live_point_columns,
+	     "heap of the loop that is alive between iterations", true),
 };
 
 #define CPU(number, member, type, unit, help) FIGURE(mew_cpu_case, MEW_FIG_##number, member, type, unit, help)

@@ -129,10 +129,14 @@ static void set_memory_lists(struct mew_model *m, struct mew_case *c)
 		{ "inflateInit2_ (inflate.c:203)", 716000, 71600000, 10000, 64 },
 		{ "<script>alert(1)</script> (evil.c:1)", 512, 1024, 2, 0 },
 	};
+	struct mew_live_point live[50];
 
 	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_SIZE_HISTOGRAM, sizes, MEW_COUNTOF(sizes));
 	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_BY_FUNCTION, functions, MEW_COUNTOF(functions));
 	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_BY_POOL, NULL, 0);
+	for (uint64_t i = 0; i < MEW_COUNTOF(live); i++)
+		live[i] = (struct mew_live_point){ (i + 1) * 2, 20000 + i * 900 };
+	mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_LIVE_BY_ITERATION, live, MEW_COUNTOF(live));
 }
 
 static void set_memory(struct mew_model *m, struct mew_case *c)

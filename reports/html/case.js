@@ -111,7 +111,7 @@ function listTable(lines, columns) {
 
 function lists(kind, row) {
 	return report.figures[kind]
-		.filter(([name, , , columns]) => columns && row.has(name) && row.of[name][0])
+		.filter(([name, , , columns]) => columns && name !== 'live_by_iteration' && row.has(name) && row.of[name][0])
 		.map(([name, , help, columns]) =>
 			make(
 				'details',
