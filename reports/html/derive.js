@@ -108,7 +108,7 @@ function filterTree(tree, filters) {
 // Only the samples of one thread.
 function threadTree(tree, number) {
 	if (number < 0 || !tree.samples) return tree;
-	const out = Object.assign({}, tree, { totals: [], inverted: null, filtered: null });
+	const out = Object.assign({}, tree, { totals: [], inverted: null, filtered: null, timed: null, middles: null });
 	out.self = tree.self.map((self) => self.slice().fill(0));
 	out.samples = tree.samples.filter((thread) => thread.number === number);
 	for (const { leaf, weight } of out.samples) {

@@ -76,7 +76,7 @@ function svgText() {
 	const size = `width="${graph.width}" height="${graph.height}"`;
 	Object.assign(graph, { pen, height, scroll });
 	const space = ['http:', '', 'www.w3.org', '2000', 'svg'].join('/');
-	return `<svg xmlns="${space}" ${size} style="font:${safe(FONT)}"><title>${safe(titleOf(report.current()))}</title>${out.join('')}</svg>\n`;
+	return `<svg xmlns="${space}" ${size} font-size="12" font-family="${safe(FONT.slice(5))}"><title>${safe(titleOf(report.current()))}</title>${out.join('')}</svg>\n`;
 }
 
 // The tree as it is shown, a list for each column; frame 0 is the whole.

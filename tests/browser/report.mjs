@@ -3,5 +3,7 @@
 import { run } from './browser.mjs';
 import './pages.mjs';
 import './graphs.mjs';
+import './views.mjs';
+import './diff.mjs';
 
 await run();
