@@ -229,18 +229,18 @@ function drawCurve() {
 	if (shown.kind !== 'memory' || !row || !row.ok || !row.has('live_by_iteration') || !row.of.live_by_iteration.length) return;
 	const points = row.of.live_by_iteration,
 		canvas = make('canvas', { role: 'img', 'aria-label': 'Live heap after each iteration, ' + plain(points[points.length - 1][1], 'By') + ' at the end' });
-	box.append(make('figure', canvas, make('figcaption.soft', 'Heap of the loop alive after each iteration (' + whole(points[points.length - 1][0]) + '); dashed: the peak.')));
-	requestAnimationFrame(() => paintCurve(canvas, points, row.of.peak_bytes));
+	box.append(make('figure', canvas, make('figcaption.soft', 'Heap of the loop alive after each iteration (' + whole(points[points.length - 1][0]) + '); the peak was ' + plain(row.of.peak_bytes, 'By') + '.')));
+	requestAnimationFrame(() => paintCurve(canvas, points));
 }
 
-function paintCurve(canvas, points, peak) {
+function paintCurve(canvas, points) {
 	const ratio = devicePixelRatio || 1,
 		width = canvas.clientWidth,
 		height = canvas.clientHeight,
 		pen = canvas.getContext('2d'),
 		room = 76,
 		last = points[points.length - 1][0] || 1,
-		most = Math.max(peak, 1),
+		most = Math.max(1, ...points.map((point) => point[1])),
 		xOf = (i) => room + (i / last) * (width - room - 10),
 		yOf = (v) => height - 12 - (v / most) * (height - 24);
 	canvas.width = width * ratio;
@@ -249,12 +249,8 @@ function paintCurve(canvas, points, peak) {
 	pen.font = FONT;
 	pen.fillStyle = ink.soft;
 	pen.textAlign = 'right';
-	pen.fillText(plain(peak, 'By'), room - 8, yOf(peak) + 4);
+	pen.fillText(plain(most, 'By'), room - 8, yOf(most) + 4);
 	pen.fillText('0', room - 8, yOf(0) + 4);
-	pen.strokeStyle = ink.soft;
-	pen.setLineDash([4, 4]);
-	pen.strokeRect(room, yOf(peak), width - room - 10, 0);
-	pen.setLineDash([]);
 	pen.strokeStyle = ink.accent;
 	pen.lineWidth = 1.5;
 	pen.beginPath();

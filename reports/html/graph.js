@@ -224,7 +224,9 @@ function drawFrame(node, y, v) {
 // pixels of one colour become one rectangle, which `run` holds until it ends.
 function drawRun(q, end, y, v, run) {
 	const pixel = Math.floor((graph.lay.x[graph.lay.order[q]] - v.v0) * v.k);
-	const next = firstAt(q + 1, end, v.v0 + (pixel + 1) / v.k);
+	let next = firstAt(q + 1, end, v.v0 + (pixel + 1) / v.k);
+	// A wide frame that begins within this pixel is the last one in it, and is no part of the run.
+	if (next > q + 1 && graph.lay.total[graph.lay.order[next - 1]] * v.k >= 1) next--;
 	const hit = graph.marks && graph.marks[next] > graph.marks[q];
 	const fill = hit
 		? ink.hit
