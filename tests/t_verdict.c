@@ -1,0 +1,503 @@
+/*
+ * t_verdict.c - each rule of a gate, in tables: both sides of every threshold, too few observations, figures that are
+ * missing, rules that change a limit, and what all of it does to the exit code.
+ */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verdict.h"
+
+#define NONE ((double)NAN)
+#define MOST 64
+
+static struct mew_limit limit_of(const char *text)
+{
+	struct mew_limit limit;
+
+	assert_true(mew_limit_parse(text, &limit));
+	return limit;
+}
+
+/* --- limits ----------------------------------------------------------------------------------------------------- */
+
+static void limits_are_parsed(void **state)
+{
+	static const struct {
+		const char *text;
+		bool units, percent;
+		double of_units, of_percent;
+	} good[] = {
+		{ "0", true, false, 0, 0 },	  { "12", true, false, 12, 0 },	     { "5%", false, true, 0, 5 },
+		{ "0|5%", true, true, 0, 5 },	  { "2.5%|1.5", true, true, 1.5, 2.5 }, { "0%", false, true, 0, 0 },
+	};
+	static const char *const bad[] = { "",	  "%",	 "-1",	 "5%%",	 "1|2",	 "1%|2%", "5 %",   "inf", "nan",
+					   "0x1", "1e3", "1|",	 "|1",	 "5%|",	 "1|2%|", "1.2.3", "a",	  "5%x" };
+	struct mew_limit limit;
+
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(good); i++) {
+		assert_true(mew_limit_parse(good[i].text, &limit));
+		assert_true(limit.has_units == good[i].units && limit.has_percent == good[i].percent);
+		assert_true(limit.units == good[i].of_units && limit.percent == good[i].of_percent);
+	}
+	for (size_t i = 0; i < MEW_COUNTOF(bad); i++)
+		if (mew_limit_parse(bad[i], &limit))
+			fail_msg("\"%s\" is no limit", bad[i]);
+}
+
+/* --- exact metrics ---------------------------------------------------------------------------------------------- */
+
+static const struct exact_row {
+	const char *metric, *limit;
+	bool strict;
+	double base, head;
+	enum mew_outcome want;
+} exact_rows[] = {
+	{ "allocs", NULL, false, 5, 5, MEW_OUTCOME_PASS },
+	{ "allocs", NULL, false, 5, 5.01, MEW_OUTCOME_REGRESSED },
+	{ "allocs", NULL, false, 5, 4, MEW_OUTCOME_IMPROVED },
+	{ "allocs", NULL, false, 0, 0, MEW_OUTCOME_PASS },
+	{ "allocs", NULL, false, 0, 1, MEW_OUTCOME_REGRESSED },
+	{ "allocs", NULL, true, 5, 5, MEW_OUTCOME_PASS },
+	{ "allocs", NULL, true, 5, 4, MEW_OUTCOME_REGRESSED },
+	{ "allocs", NULL, true, 5, 6, MEW_OUTCOME_REGRESSED },
+	{ "allocs", "0", false, 5, 6, MEW_OUTCOME_REGRESSED },
+	{ "allocs", "1", false, 5, 6, MEW_OUTCOME_PASS },
+	{ "allocs", "1", false, 5, 6.5, MEW_OUTCOME_REGRESSED },
+	{ "allocs", "5%", false, 100, 105, MEW_OUTCOME_PASS },
+	{ "allocs", "5%", false, 100, 105.01, MEW_OUTCOME_REGRESSED },
+	{ "allocs", "0|5%", false, 100, 105, MEW_OUTCOME_PASS },
+	{ "allocs", "1|5%", false, 2, 3, MEW_OUTCOME_PASS },
+	{ "allocs", "1|5%", false, 0, 1, MEW_OUTCOME_PASS },
+	{ "allocs", "5%", false, 0, 1, MEW_OUTCOME_REGRESSED },
+	{ "peak", "10%", false, 1000, 1100, MEW_OUTCOME_PASS },
+	{ "peak", "10%", false, 1000, 1101, MEW_OUTCOME_REGRESSED },
+	{ "leak", NULL, false, 0, 0.5, MEW_OUTCOME_REGRESSED },
+	{ "leak", NULL, false, -8, -16, MEW_OUTCOME_IMPROVED },
+	{ "allocs", NULL, false, NONE, NONE, MEW_OUTCOME_ABSENT },
+	{ "allocs", NULL, false, 5, NONE, MEW_OUTCOME_INVALID },
+	{ "allocs", NULL, false, NONE, 5, MEW_OUTCOME_INVALID },
+	{ "allocs", "100%", false, NONE, 5, MEW_OUTCOME_INVALID },
+	{ "allocs", NULL, false, 5, (double)INFINITY, MEW_OUTCOME_INVALID },
+};
+
+static void exact_metrics(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(exact_rows); i++) {
+		const struct exact_row *row = &exact_rows[i];
+		struct mew_metric_limit limit = { .metric = row->metric };
+		struct mew_rules rules = { .strict = row->strict, .limits = &limit, .nlimits = row->limit != NULL };
+		struct mew_verdict v;
+
+		if (row->limit != NULL)
+			limit.limit = limit_of(row->limit);
+		assert_int_equal(mew_rules_check(&rules, NULL), MEW_OK);
+		mew_verdict_exact(&rules, "a", mew_metric_find(row->metric), row->base, row->head, &v);
+		if (v.outcome != row->want)
+			fail_msg("row %zu: %s, not %s", i, mew_outcome_name(v.outcome), mew_outcome_name(row->want));
+	}
+}
+
+static void more_can_be_better(void **state)
+{
+	struct mew_metric hits = { .name = "hits", .direction = MEW_MORE_IS_BETTER, .exact = true };
+	struct mew_metric_limit limit = { "hits", limit_of("1") };
+	struct mew_rules rules = { .counts = &hits, .ncounts = 1, .limits = &limit, .nlimits = 1 };
+	struct mew_verdict v;
+
+	(void)state;
+	assert_int_equal(mew_rules_check(&rules, NULL), MEW_OK);
+	mew_verdict_exact(&rules, "a", &hits, 10, 11, &v);
+	assert_int_equal(v.outcome, MEW_OUTCOME_IMPROVED);
+	mew_verdict_exact(&rules, "a", &hits, 10, 9, &v);
+	assert_int_equal(v.outcome, MEW_OUTCOME_PASS);
+	mew_verdict_exact(&rules, "a", &hits, 10, 8, &v);
+	assert_int_equal(v.outcome, MEW_OUTCOME_REGRESSED);
+}
+
+/* --- time by signs ---------------------------------------------------------------------------------------------- */
+
+struct time_row {
+	const char *name;
+	bool sequential;
+	const char *margin; /* NULL: the default of 2 % */
+	size_t n;           /* observations, of which `away` have the ratio `ratio` and the others `rest` */
+	size_t away;
+	double ratio, rest;
+	enum mew_outcome want;
+};
+
+static const struct time_row time_rows[] = {
+	{ "5 pairs cannot decide", false, NULL, 5, 5, 1.5, 1, MEW_OUTCOME_INCONCLUSIVE },
+	{ "6 pairs can", false, NULL, 6, 6, 1.5, 1, MEW_OUTCOME_REGRESSED },
+	{ "6 pairs of which one is fast cannot", false, NULL, 6, 5, 1.5, 1, MEW_OUTCOME_INCONCLUSIVE },
+	{ "6 pairs can say faster", false, NULL, 6, 6, 0.5, 1, MEW_OUTCOME_IMPROVED },
+	{ "6 pairs can say equal", false, NULL, 6, 6, 1.0, 1, MEW_OUTCOME_PASS },
+	{ "5 pairs cannot say equal", false, NULL, 5, 5, 1.0, 1, MEW_OUTCOME_INCONCLUSIVE },
+	{ "above the margin", false, "2%", 10, 10, 1.0201, 1, MEW_OUTCOME_REGRESSED },
+	{ "below the margin", false, "2%", 10, 10, 1.0199, 1, MEW_OUTCOME_PASS },
+	{ "on either side of the margin", false, "2%", 10, 5, 1.03, 1.01, MEW_OUTCOME_INCONCLUSIVE },
+	{ "faster than the margin", false, "2%", 10, 10, 1 / 1.0201, 1, MEW_OUTCOME_IMPROVED },
+	{ "faster, within the margin", false, "2%", 10, 10, 1 / 1.0199, 1, MEW_OUTCOME_PASS },
+	{ "no margin, all equal", false, "0%", 50, 50, 1, 1, MEW_OUTCOME_INCONCLUSIVE },
+	{ "no margin, all a little slower", false, "0%", 10, 10, 1.0001, 1, MEW_OUTCOME_REGRESSED },
+	{ "one pair", false, NULL, 1, 1, 3, 1, MEW_OUTCOME_INCONCLUSIVE },
+	{ "7 looked-at pairs cannot decide", true, NULL, 7, 7, 1.5, 1, MEW_OUTCOME_INCONCLUSIVE },
+	{ "8 looked-at pairs can", true, NULL, 8, 8, 1.5, 1, MEW_OUTCOME_REGRESSED },
+	{ "8 looked-at pairs can say faster", true, NULL, 8, 8, 0.5, 1, MEW_OUTCOME_IMPROVED },
+	{ "8 looked-at pairs can say equal", true, NULL, 8, 8, 1, 1, MEW_OUTCOME_PASS },
+	{ "looked-at pairs on either side", true, NULL, 12, 6, 1.5, 1, MEW_OUTCOME_INCONCLUSIVE },
+	{ "looked-at ties", true, "0%", 60, 60, 1, 1, MEW_OUTCOME_INCONCLUSIVE },
+};
+
+static void judge_row(const struct time_row *row, struct mew_verdict *v)
+{
+	struct mew_metric_limit limit = { .metric = "time" };
+	struct mew_rules rules = { .sequential = row->sequential, .limits = &limit, .nlimits = row->margin != NULL };
+	double x[MOST];
+
+	if (row->margin != NULL)
+		limit.limit = limit_of(row->margin);
+	assert_int_equal(mew_rules_check(&rules, NULL), MEW_OK);
+	for (size_t i = 0; i < row->n; i++) /* turn by turn, as long as there are both */
+		x[i] = log(i < row->away * 2 && (i % 2 == 0 || i >= 2 * (row->n - row->away)) ? row->ratio : row->rest);
+	if (row->away == row->n)
+		for (size_t i = 0; i < row->n; i++)
+			x[i] = log(row->ratio);
+	assert_int_equal(mew_verdict_time(&rules, "a", &(struct mew_observations){ .log_ratios = x, .n = row->n }, v, NULL), MEW_OK);
+}
+
+static void time_by_signs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(time_rows); i++) {
+		struct mew_verdict v;
+
+		judge_row(&time_rows[i], &v);
+		if (v.outcome != time_rows[i].want)
+			fail_msg("%s: %s, not %s", time_rows[i].name, mew_outcome_name(v.outcome),
+				 mew_outcome_name(time_rows[i].want));
+		assert_int_equal(v.n, time_rows[i].n);
+		assert_int_equal(v.least, time_rows[i].sequential ? 8 : 6);
+		/* what is said must not contradict the interval that is shown beside it */
+		if (v.outcome == MEW_OUTCOME_REGRESSED)
+			assert_true(v.has_interval && v.interval.low > 1 + v.limit.percent / 100);
+		if (v.outcome == MEW_OUTCOME_IMPROVED)
+			assert_true(v.has_interval && v.interval.high < 1 / (1 + v.limit.percent / 100));
+	}
+}
+
+static void times_that_are_none(void **state)
+{
+	double bad[] = { 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, (double)NAN };
+	struct mew_rules rules = { .alpha = 0 }, classic = { .time_rule = MEW_TIME_BOOTSTRAP };
+	struct mew_verdict v;
+
+	(void)state;
+	assert_int_equal(mew_verdict_time(&rules, "a", &(struct mew_observations){ bad, NULL, NULL, 9, 0 }, &v, NULL), MEW_OK);
+	assert_int_equal(v.outcome, MEW_OUTCOME_INVALID);
+	bad[8] = (double)INFINITY;
+	assert_int_equal(mew_verdict_time(&rules, "a", &(struct mew_observations){ bad, NULL, NULL, 9, 0 }, &v, NULL), MEW_OK);
+	assert_int_equal(v.outcome, MEW_OUTCOME_INVALID);
+	assert_int_equal(mew_verdict_time(&rules, "a", &(struct mew_observations){ bad, NULL, NULL, 0, 0 }, &v, NULL), MEW_OK);
+	assert_int_equal(v.outcome, MEW_OUTCOME_ABSENT);
+	assert_int_equal(mew_verdict_time(&classic, "a", &(struct mew_observations){ bad, NULL, NULL, 8, 0 }, &v, NULL), MEW_OK);
+	assert_int_equal(v.outcome, MEW_OUTCOME_INVALID);
+}
+
+static void the_noise_floor_bounds_the_margin(void **state)
+{
+	double x[10];
+	struct mew_observations of = { .log_ratios = x, .n = 10, .noise_floor = 0.05 };
+	struct mew_metric_limit limit = { "time", limit_of("4%") };
+	struct mew_rules rules = { .limits = &limit, .nlimits = 0 };
+	struct mew_error err;
+	struct mew_verdict v;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		x[i] = log(1.04);
+	assert_int_equal(mew_verdict_time(&rules, "a", &of, &v, &err), MEW_OK);
+	assert_int_equal(v.outcome, MEW_OUTCOME_PASS); /* 4 % is noise here */
+	assert_true(v.limit.percent == 5);
+	rules.nlimits = 1;
+	assert_int_equal(mew_verdict_time(&rules, "a", &of, &v, &err), MEW_E_INVALID);
+	assert_non_null(strstr(err.text, "below the noise floor"));
+	limit.limit = limit_of("5%");
+	assert_int_equal(mew_verdict_time(&rules, "a", &of, &v, &err), MEW_OK);
+}
+
+/* --- time by the classic rule ----------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	size_t n;
+	double change, scatter; /* percent */
+	double least_ns;
+	enum mew_outcome want;
+} classic_rows[] = {
+	{ "4 pairs cannot decide", 4, 20, 0, 0, MEW_OUTCOME_INCONCLUSIVE },
+	{ "5 pairs can", 5, 20, 0, 0, MEW_OUTCOME_REGRESSED },
+	{ "5 pairs, faster", 5, -20, 0, 0, MEW_OUTCOME_IMPROVED },
+	{ "5 pairs, equal", 5, 0, 0.5, 0, MEW_OUTCOME_PASS },
+	{ "just above the threshold", 7, 5.01, 0, 0, MEW_OUTCOME_REGRESSED },
+	{ "just below it", 7, 4.99, 0, 0, MEW_OUTCOME_PASS },
+	{ "around it", 7, 5, 2, 0, MEW_OUTCOME_INCONCLUSIVE },
+	{ "beyond it, above the least difference", 7, 20, 0, 199, MEW_OUTCOME_REGRESSED },
+	{ "beyond it, below the least difference", 7, 20, 0, 201, MEW_OUTCOME_INCONCLUSIVE },
+	{ "faster, below the least difference", 7, -20, 0, 201, MEW_OUTCOME_INCONCLUSIVE },
+	{ "faster, just above the threshold", 7, -5.01, 0, 0, MEW_OUTCOME_IMPROVED },
+	{ "faster, just below it", 7, -4.99, 0, 0, MEW_OUTCOME_PASS },
+};
+
+static void time_by_the_classic_rule(void **state)
+{
+	struct mew_metric_limit limit = { "time", limit_of("5%") };
+
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(classic_rows); i++) {
+		struct mew_rules rules = { .time_rule = MEW_TIME_BOOTSTRAP, .limits = &limit, .nlimits = 1,
+					   .least_difference_ns = classic_rows[i].least_ns };
+		double base[MOST], head[MOST], x[MOST];
+		struct mew_observations of = { x, base, head, classic_rows[i].n, 0 };
+		struct mew_verdict v;
+
+		for (size_t k = 0; k < of.n; k++) {
+			double off = classic_rows[i].scatter * ((double)k / (double)(of.n - 1) * 2 - 1);
+
+			base[k] = 1000;
+			head[k] = 1000 + 10 * (classic_rows[i].change + off);
+			x[k] = log(head[k] / base[k]);
+		}
+		assert_int_equal(mew_verdict_time(&rules, "a", &of, &v, NULL), MEW_OK);
+		if (v.outcome != classic_rows[i].want)
+			fail_msg("%s: %s", classic_rows[i].name, mew_outcome_name(v.outcome));
+	}
+}
+
+/* --- many cases ------------------------------------------------------------------------------------------------- */
+
+/* n cases with 6 observations each, all of them slower: p = 1/64 is enough for one case and not for two. */
+static size_t regressions_among(size_t n, size_t observations)
+{
+	struct mew_rules rules = { .alpha = 0 };
+	struct mew_verdict list[MOST], *all[MOST];
+	double x[MOST];
+	size_t count = 0;
+
+	for (size_t i = 0; i < observations; i++)
+		x[i] = log(1.5);
+	for (size_t i = 0; i < n; i++) {
+		struct mew_observations of = { .log_ratios = x, .n = observations };
+
+		all[i] = &list[i];
+		assert_int_equal(mew_verdict_time(&rules, "a", &of, &list[i], NULL), MEW_OK);
+	}
+	assert_int_equal(mew_verdicts_settle(&rules, all, n, NULL), MEW_OK);
+	for (size_t i = 0; i < n; i++) {
+		count += list[i].outcome == MEW_OUTCOME_REGRESSED;
+		assert_true(list[i].outcome == MEW_OUTCOME_REGRESSED || list[i].outcome == MEW_OUTCOME_INCONCLUSIVE);
+	}
+	return count;
+}
+
+static void many_cases_need_more(void **state)
+{
+	(void)state;
+	assert_int_equal(regressions_among(1, 6), 1);
+	assert_int_equal(regressions_among(2, 6), 0);
+	assert_int_equal(regressions_among(2, 7), 2);
+	assert_int_equal(regressions_among(40, 7), 0);
+	assert_int_equal(regressions_among(40, 11), 40);
+}
+
+/* An exact rise needs no certainty and costs the timed cases none. */
+static void exact_metrics_are_not_corrected(void **state)
+{
+	struct mew_rules rules = { .alpha = 0 };
+	struct mew_verdict list[MOST], *all[MOST];
+	double x[] = { 0.5, 0.5, 0.5, 0.5, 0.5, 0.5 };
+
+	(void)state;
+	for (size_t i = 0; i < MOST; i++) {
+		all[i] = &list[i];
+		mew_verdict_exact(&rules, "a", mew_metric_find("allocs"), 5, 6, &list[i]);
+	}
+	assert_int_equal(mew_verdict_time(&rules, "a", &(struct mew_observations){ x, NULL, NULL, 6, 0 }, &list[7], NULL), MEW_OK);
+	assert_int_equal(mew_verdicts_settle(&rules, all, MOST, NULL), MEW_OK);
+	for (size_t i = 0; i < MOST; i++)
+		assert_int_equal(list[i].outcome, MEW_OUTCOME_REGRESSED);
+}
+
+/* --- allow rules ------------------------------------------------------------------------------------------------ */
+
+static enum mew_outcome with_allow(struct mew_allow *allow, const char *today, const char *key, double base, double head,
+				   bool strict)
+{
+	struct mew_metric_limit general = { "allocs", limit_of("10%") };
+	struct mew_rules rules = { .allows = allow, .nallows = 1, .today = today, .strict = strict, .limits = &general,
+				   .nlimits = 1 };
+	struct mew_verdict v;
+
+	assert_int_equal(mew_rules_check(&rules, NULL), MEW_OK);
+	mew_verdict_exact(&rules, key, mew_metric_find("allocs"), base, head, &v);
+	assert_true(v.allow == NULL || v.allow == allow);
+	return v.outcome;
+}
+
+static void allow_rules_loosen_and_tighten(void **state)
+{
+	struct mew_allow loose = { "zlib/*", "allocs", limit_of("50%"), "the new window needs it", "2027-01-31" };
+	struct mew_allow tight = { "zlib/*", "allocs", limit_of("0"), "this one is hot", NULL };
+
+	(void)state;
+	assert_int_equal(with_allow(&loose, "2026-11-30", "zlib/inflate/case:1", 10, 15, false), MEW_OUTCOME_PASS);
+	assert_int_equal(with_allow(&loose, "2026-11-30", "zlib/inflate", 10, 16, false), MEW_OUTCOME_REGRESSED);
+	assert_int_equal(with_allow(&loose, "2026-11-30", "sqlite/insert", 10, 15, false), MEW_OUTCOME_REGRESSED);
+	assert_int_equal(with_allow(&loose, "2026-11-30", "zlib/inflate", 10, 15, true), MEW_OUTCOME_PASS);
+	assert_int_equal(with_allow(&tight, "2026-11-30", "zlib/inflate", 100, 101, false), MEW_OUTCOME_REGRESSED);
+	assert_int_equal(with_allow(&tight, "2026-11-30", "sqlite/insert", 100, 101, false), MEW_OUTCOME_PASS);
+	/* a figure that is gone stays invalid, whatever is allowed */
+	assert_int_equal(with_allow(&loose, "2026-11-30", "zlib/inflate", 10, NONE, false), MEW_OUTCOME_INVALID);
+}
+
+static void allow_rules_expire(void **state)
+{
+	struct mew_allow loose = { "*", "allocs", limit_of("50%"), "until the fix", "2026-11-30" };
+
+	(void)state;
+	assert_int_equal(with_allow(&loose, "2026-11-30", "a", 10, 15, false), MEW_OUTCOME_PASS);
+	assert_int_equal(with_allow(&loose, "2026-12-01", "a", 10, 15, false), MEW_OUTCOME_REGRESSED);
+	assert_int_equal(with_allow(&loose, NULL, "a", 10, 15, false), MEW_OUTCOME_PASS);
+}
+
+static void an_allow_rule_sets_the_margin(void **state)
+{
+	struct mew_allow loose = { "a", "time", limit_of("60%"), "moved to the safe decoder", NULL };
+	struct mew_rules rules = { .allows = &loose, .nallows = 1 };
+	double x[6];
+	struct mew_verdict v;
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		x[i] = log(1.5);
+	assert_int_equal(mew_verdict_time(&rules, "a", &(struct mew_observations){ x, NULL, NULL, 6, 0 }, &v, NULL), MEW_OK);
+	assert_int_equal(v.outcome, MEW_OUTCOME_PASS);
+	assert_ptr_equal(v.allow, &loose);
+	assert_int_equal(mew_verdict_time(&rules, "b", &(struct mew_observations){ x, NULL, NULL, 6, 0 }, &v, NULL), MEW_OK);
+	assert_int_equal(v.outcome, MEW_OUTCOME_REGRESSED);
+}
+
+static void unsound_rules_are_refused(void **state)
+{
+	struct mew_limit five = limit_of("5%"), one = limit_of("1"), none = { 0 };
+	struct mew_limit endless = { .percent = (double)INFINITY, .has_percent = true };
+	const struct {
+		struct mew_allow allow;
+		const char *says;
+	} bad[] = {
+		{ { "a", "allocs", five, NULL, NULL }, "no reason" },
+		{ { "a", "allocs", five, "  ", NULL }, "no reason" },
+		{ { NULL, "allocs", five, "x", NULL }, "names no case" },
+		{ { "a", "speed", five, "x", NULL }, "no metric" },
+		{ { "a", NULL, five, "x", NULL }, "no metric" },
+		{ { "a", "allocs", none, "x", NULL }, "empty" },
+		{ { "a", "allocs", endless, "x", NULL }, "finite" },
+		{ { "a", "time", one, "x", NULL }, "margin in percent" },
+		{ { "a", "allocs", five, "x", "2027-13-01" }, "no day" },
+		{ { "a", "allocs", five, "x", "2027-1-1" }, "no day" },
+		{ { "a", "allocs", five, "x", "tomorrow" }, "no day" },
+	};
+	struct mew_error err;
+
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(bad); i++) {
+		struct mew_rules rules = { .allows = &bad[i].allow, .nallows = 1 };
+
+		assert_int_equal(mew_rules_check(&rules, &err), MEW_E_INVALID);
+		if (strstr(err.text, bad[i].says) == NULL)
+			fail_msg("row %zu: %s", i, err.text);
+	}
+	assert_int_equal(mew_rules_check(&(struct mew_rules){ .alpha = 1 }, NULL), MEW_E_INVALID);
+	assert_int_equal(mew_rules_check(&(struct mew_rules){ .alpha = (double)NAN }, NULL), MEW_E_INVALID);
+	assert_int_equal(mew_rules_check(&(struct mew_rules){ .today = "now" }, NULL), MEW_E_INVALID);
+}
+
+/* --- exit codes ------------------------------------------------------------------------------------------------- */
+
+static void exit_codes(void **state)
+{
+	static const struct {
+		enum mew_outcome list[3];
+		enum mew_unsure unsure;
+		int want;
+	} rows[] = {
+		{ { MEW_OUTCOME_PASS, MEW_OUTCOME_IMPROVED, MEW_OUTCOME_ABSENT }, MEW_UNSURE_SAY, 0 },
+		{ { MEW_OUTCOME_PASS, MEW_OUTCOME_REGRESSED, MEW_OUTCOME_INCONCLUSIVE }, MEW_UNSURE_SAY, 1 },
+		{ { MEW_OUTCOME_IMPROVED, MEW_OUTCOME_REGRESSED, MEW_OUTCOME_PASS }, MEW_UNSURE_PASS, 1 },
+		{ { MEW_OUTCOME_PASS, MEW_OUTCOME_INCONCLUSIVE, MEW_OUTCOME_IMPROVED }, MEW_UNSURE_SAY, 3 },
+		{ { MEW_OUTCOME_PASS, MEW_OUTCOME_INCONCLUSIVE, MEW_OUTCOME_PASS }, MEW_UNSURE_PASS, 0 },
+		{ { MEW_OUTCOME_PASS, MEW_OUTCOME_INCONCLUSIVE, MEW_OUTCOME_PASS }, MEW_UNSURE_FAIL, 1 },
+		{ { MEW_OUTCOME_INVALID, MEW_OUTCOME_REGRESSED, MEW_OUTCOME_PASS }, MEW_UNSURE_PASS, 4 },
+		{ { MEW_OUTCOME_ABSENT, MEW_OUTCOME_ABSENT, MEW_OUTCOME_ABSENT }, MEW_UNSURE_PASS, 4 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(rows); i++) {
+		struct mew_rules rules = { .unsure = rows[i].unsure };
+		struct mew_verdict list[3] = { { .outcome = rows[i].list[0] }, { .outcome = rows[i].list[1] },
+					       { .outcome = rows[i].list[2] } };
+		struct mew_verdict *all[] = { &list[0], &list[1], &list[2] };
+
+		if (mew_verdicts_exit(&rules, all, 3) != rows[i].want)
+			fail_msg("row %zu", i);
+	}
+	assert_int_equal(mew_verdicts_exit(&(struct mew_rules){ .unsure = MEW_UNSURE_PASS }, NULL, 0), 4);
+}
+
+/* One more allocation is a regression although the time fell by half. */
+static void more_allocations_are_not_outweighed(void **state)
+{
+	struct mew_rules rules = { .alpha = 0 };
+	double x[] = { -0.7, -0.7, -0.7, -0.7, -0.7, -0.7 };
+	struct mew_verdict time, allocs, *all[] = { &time, &allocs };
+
+	(void)state;
+	assert_int_equal(mew_verdict_time(&rules, "a", &(struct mew_observations){ x, NULL, NULL, 6, 0 }, &time, NULL), MEW_OK);
+	mew_verdict_exact(&rules, "a", mew_metric_find("allocs"), 5, 6, &allocs);
+	assert_int_equal(time.outcome, MEW_OUTCOME_IMPROVED);
+	assert_int_equal(mew_verdicts_exit(&rules, all, 2), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(limits_are_parsed),
+		cmocka_unit_test(exact_metrics),
+		cmocka_unit_test(more_can_be_better),
+		cmocka_unit_test(time_by_signs),
+		cmocka_unit_test(times_that_are_none),
+		cmocka_unit_test(the_noise_floor_bounds_the_margin),
+		cmocka_unit_test(time_by_the_classic_rule),
+		cmocka_unit_test(many_cases_need_more),
+		cmocka_unit_test(exact_metrics_are_not_corrected),
+		cmocka_unit_test(allow_rules_loosen_and_tighten),
+		cmocka_unit_test(allow_rules_expire),
+		cmocka_unit_test(an_allow_rule_sets_the_margin),
+		cmocka_unit_test(unsound_rules_are_refused),
+		cmocka_unit_test(exit_codes),
+		cmocka_unit_test(more_allocations_are_not_outweighed),
+	};
+
+	return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
+}
