@@ -7,6 +7,7 @@
 
 int mew_cmd_run(int argc, char **argv);
 int mew_cmd_list(int argc, char **argv);
+int mew_cmd_compare(int argc, char **argv);
 int mew_cmd_report(int argc, char **argv);
 
 #endif
