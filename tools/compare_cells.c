@@ -56,10 +56,11 @@ void mew_cell_number(struct mew_grid *g, double value, double factor)
 
 void mew_cell_ratio(struct mew_grid *g, const struct mew_verdict *v)
 {
-	if (isinf(v->ratio))
-		mew_grid_cell(g, MEW_STYLE_PLAIN, "from 0");
-	else
-		mew_cell_number(g, v->ratio, 1);
+	char text[MEW_NUMBER_BYTES] = "";
+
+	if (isfinite(v->ratio))
+		mew_text_number(text, v->ratio, MEW_CELL_DIGITS, false);
+	mew_grid_cell(g, MEW_STYLE_PLAIN, isinf(v->ratio) ? "from 0" : text);
 }
 
 static enum mew_style style_of(enum mew_outcome outcome)

@@ -92,7 +92,10 @@ static void markdown_row(struct mew_writer *w, const struct mew_compare_case *c,
 	put_number(w, v->head);
 	mew_write_text(w, " | ");
 	put_ratio(w, v);
-	mew_writef(w, " | %zu | %s%s%s", v->n, is_bad ? "**" : "", word, is_bad ? "**" : "");
+	mew_write_text(w, " | ");
+	if (!v->metric->exact)
+		mew_write_u64(w, v->n);
+	mew_writef(w, " | %s%s%s", is_bad ? "**" : "", word, is_bad ? "**" : "");
 	if (v->why != NULL) {
 		mew_write_text(w, ": ");
 		put_plain(w, v->why);
