@@ -237,6 +237,48 @@ static void the_noise_floor_bounds_the_margin(void **state)
 	assert_int_equal(mew_verdict_time(&rules, "a", &of, &v, &err), MEW_OK);
 }
 
+/*
+ * Identical code without a margin: processes differ by skewed amounts, the sides by nothing. Any difference claimed is
+ * a false alarm, of which alpha allows 5 % in both directions together: for a fixed number of pairs, and for a gate that
+ * looks after each pair and stops at the first difference.
+ */
+static int false_alarms(bool sequential, int trials, size_t most)
+{
+	struct mew_metric_limit limit = { "time", limit_of("0%") };
+	struct mew_rules rules = { .sequential = sequential, .limits = &limit, .nlimits = 1 };
+	struct mew_random r;
+	double x[MOST];
+	int alarms = 0;
+
+	mew_random_seed(&r, 42);
+	for (int trial = 0; trial < trials; trial++) {
+		for (size_t n = 1; n <= most; n++) {
+			struct mew_observations of = { .log_ratios = x, .n = n };
+			struct mew_verdict v;
+
+			x[n - 1] = log(1 - log(1 - mew_random_unit(&r))) - log(1 - log(1 - mew_random_unit(&r)));
+			if (!sequential && n < most)
+				continue;
+			assert_int_equal(mew_verdict_time(&rules, "a", &of, &v, NULL), MEW_OK);
+			if (v.outcome == MEW_OUTCOME_REGRESSED || v.outcome == MEW_OUTCOME_IMPROVED) {
+				alarms++;
+				break;
+			}
+		}
+	}
+	return alarms;
+}
+
+static void false_alarms_stay_below_alpha(void **state)
+{
+	int fixed = false_alarms(false, 4000, 20), looked = false_alarms(true, 2000, 60);
+
+	(void)state;
+	print_message("false alarms: %d of 4000 fixed, %d of 2000 looked at\n", fixed, looked);
+	assert_in_range(fixed, 40, 200);
+	assert_in_range(looked, 10, 100);
+}
+
 /* --- time by the classic rule ----------------------------------------------------------------------------------- */
 
 static const struct {
@@ -488,6 +530,7 @@ int main(void)
 		cmocka_unit_test(time_by_signs),
 		cmocka_unit_test(times_that_are_none),
 		cmocka_unit_test(the_noise_floor_bounds_the_margin),
+		cmocka_unit_test(false_alarms_stay_below_alpha),
 		cmocka_unit_test(time_by_the_classic_rule),
 		cmocka_unit_test(many_cases_need_more),
 		cmocka_unit_test(exact_metrics_are_not_corrected),
