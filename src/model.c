@@ -105,29 +105,6 @@ const char *mew_model_string(struct mew_model *m, const char *text)
 
 /* --- cases ------------------------------------------------------------------------------------------------------ */
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-struct mew_case *mew_model_case(struct mew_model *m, const char *key, const char *program)
-{
-	struct mew_case c = { .threads = 1 };
-
-	for (size_t i = 0; i < m->ncases; i++) {
-		if (strcmp(m->cases[i].key, key) == 0 && same_text(m->cases[i].program, program))
-			return &m->cases[i];
-	}
-	c.key = mew_model_string(m, key);
-	c.program = mew_model_string(m, program);
-	if (c.key == NULL || (program != NULL && c.program == NULL))
-		return NULL;
-	if (mew_model_room(&m->cases, m->ncases, 1, sizeof c) != 0)
-		return NULL;
-	m->cases[m->ncases] = c;
-	return &m->cases[m->ncases++];
-}
-
 struct mew_case *mew_model_find(const struct mew_model *m, const char *key)
 {
 	for (size_t i = 0; i < m->ncases; i++) {

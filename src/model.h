@@ -103,6 +103,7 @@ struct mew_case {
 	const char *tags;    /* may be NULL */
 	const char *output;  /* what a failing body printed; may be NULL */
 	bool left_threads;   /* threads were still running after the body */
+	bool shares_key;     /* a case of another program has the same key */
 	unsigned threads;
 	unsigned kinds;      /* 1 << enum mew_kind for each row that exists */
 	struct mew_result time;
@@ -197,7 +198,7 @@ const char *mew_model_string(struct mew_model *m, const char *text);
 
 /*
  * The case with this key and program (NULL matches NULL), made when it is not there. Pointers to cases move when one is
- * added. Returns NULL without memory.
+ * added. Returns NULL without memory, or once sealed.
  */
 struct mew_case *mew_model_case(struct mew_model *m, const char *key, const char *program);
 struct mew_case *mew_model_find(const struct mew_model *m, const char *key);

@@ -1,5 +1,5 @@
 /*
- * model_intern.c - modules, locations, functions and stacks: equal ones get equal numbers.
+ * model_intern.c - cases, modules, locations, functions and stacks: equal ones get equal numbers.
  * Layer L2. One thread at a time until sealed; never inside a window.
  */
 #include "config.h"
@@ -103,11 +103,56 @@ void mew_map_free(struct mew_map *map)
 {
 	if (map == NULL)
 		return;
+	free(map->cases.slots);
 	free(map->modules.slots);
 	free(map->locations.slots);
 	free(map->functions.slots);
 	free(map->stacks.slots);
 	free(map);
+}
+
+/* --- cases ------------------------------------------------------------------------------------------------------ */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool same_case(const struct mew_model *m, uint32_t number, const void *key)
+{
+	const struct mew_case *a = &m->cases[number], *b = key;
+
+	return strcmp(a->key, b->key) == 0 && same_text(a->program, b->program);
+}
+
+static bool same_key(const struct mew_model *m, uint32_t number, const void *key)
+{
+	return strcmp(m->cases[number].key, key) == 0;
+}
+
+/* Programs do not enter the hash, so that a case of another program with the same key is found as well. */
+struct mew_case *mew_model_case(struct mew_model *m, const char *key, const char *program)
+{
+	struct mew_case c = { .key = key, .program = program, .threads = 1 };
+	uint32_t hash = fold(mix_text(0, key)), number, other;
+	struct mew_map_table *t;
+
+	if (m->sealed)
+		return NULL;
+	t = &m->map->cases;
+	number = lookup(m, t, hash, same_case, &c);
+	if (number != UINT32_MAX)
+		return &m->cases[number];
+	c.key = mew_model_string(m, key);
+	c.program = mew_model_string(m, program);
+	if (c.key == NULL || (program != NULL && c.program == NULL) || room(t, &m->cases, m->ncases, sizeof c) != 0)
+		return NULL;
+	other = lookup(m, t, hash, same_key, key);
+	c.shares_key = other != UINT32_MAX;
+	if (c.shares_key)
+		m->cases[other].shares_key = true;
+	m->cases[m->ncases] = c;
+	return &m->cases[insert(t, hash, &m->ncases)];
 }
 
 /* --- modules ---------------------------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ struct mew_map_table { /* open addressing, linear probes, at most half full */
 };
 
 struct mew_map {
-	struct mew_map_table modules, locations, functions, stacks;
+	struct mew_map_table cases, modules, locations, functions, stacks;
 };
 
 /* NULL is fine. */

@@ -192,19 +192,10 @@ char *mew_text_cut(const char *text, size_t columns, bool utf8)
 
 /* --- names of cases --------------------------------------------------------------------------------------------- */
 
-static bool key_is_shared(const struct mew_model *m, const struct mew_case *c)
-{
-	if (m == NULL || c->program == NULL)
-		return false;
-	for (size_t i = 0; i < m->ncases; i++)
-		if (&m->cases[i] != c && strcmp(m->cases[i].key, c->key) == 0)
-			return true;
-	return false;
-}
-
 char *mew_case_title(const struct mew_model *m, const struct mew_case *c)
 {
-	const char *label = c->label, *program = key_is_shared(m, c) ? mew_base_name(c->program) : NULL;
+	bool is_shared = m != NULL && c->shares_key && c->program != NULL;
+	const char *label = c->label, *program = is_shared ? mew_base_name(c->program) : NULL;
 	const char *family = label == NULL ? NULL : strstr(c->key, "/case:");
 	size_t name = family == NULL ? strlen(c->key) : (size_t)(family - c->key);
 	char *title = malloc(name + (label == NULL ? 0 : strlen(label) + 3) +
