@@ -107,29 +107,35 @@ static void put_notes(const struct mew_table *t)
 
 /* --- counters --------------------------------------------------------------------------------------------------- */
 
-static int put_counters(const struct mew_table *t)
+void mew_table_fill_counters(const struct mew_model *m, struct mew_grid *grid)
 {
-	struct mew_grid grid;
 	char text[MEW_NUMBER_BYTES];
-	int status;
 
-	mew_grid_init(&grid);
-	mew_grid_column(&grid, "case", "", MEW_ALIGN_TEXT, false);
-	mew_grid_column(&grid, "counter", "", MEW_ALIGN_TEXT, false);
-	mew_grid_column(&grid, "value", "", MEW_ALIGN_NUMBER, false);
-	for (size_t i = 0; i < t->model->ncases; i++) {
-		const struct mew_case *c = &t->model->cases[i];
-		char *title = mew_case_title(t->model, c);
+	mew_grid_column(grid, "case", "", MEW_ALIGN_TEXT, false);
+	mew_grid_column(grid, "counter", "", MEW_ALIGN_TEXT, false);
+	mew_grid_column(grid, "value", "", MEW_ALIGN_NUMBER, false);
+	for (size_t i = 0; i < m->ncases; i++) {
+		const struct mew_case *c = &m->cases[i];
+		char *title = c->ncounters > 0 ? mew_case_title(m, c) : NULL;
 
 		for (size_t k = 0; k < c->ncounters; k++) {
 			mew_text_number(text, c->counters[k].value, COUNTER_DIGITS, true);
-			mew_grid_row(&grid);
-			mew_grid_cell(&grid, MEW_STYLE_PLAIN, k > 0 ? "" : title == NULL ? c->key : title);
-			mew_grid_cell(&grid, MEW_STYLE_PLAIN, c->counters[k].name);
-			mew_grid_cell(&grid, MEW_STYLE_PLAIN, text);
+			mew_grid_row(grid);
+			mew_grid_cell(grid, MEW_STYLE_PLAIN, k > 0 ? "" : title == NULL ? c->key : title);
+			mew_grid_cell(grid, MEW_STYLE_PLAIN, c->counters[k].name);
+			mew_grid_cell(grid, MEW_STYLE_PLAIN, text);
 		}
 		free(title);
 	}
+}
+
+static int put_counters(const struct mew_table *t)
+{
+	struct mew_grid grid;
+	int status;
+
+	mew_grid_init(&grid);
+	mew_table_fill_counters(t->model, &grid);
 	status = grid.failed ? MEW_E_NOMEM : MEW_OK;
 	if (grid.nrows > 0) {
 		mew_write_text(t->w, "\n");
@@ -143,8 +149,7 @@ static int put_counters(const struct mew_table *t)
 
 /* --- the machine ------------------------------------------------------------------------------------------------ */
 
-/* What tells machines and builds apart most, in one line. Taken by the caller; NULL without memory. */
-static char *machine_line(const struct mew_model *m)
+char *mew_table_machine(const struct mew_model *m)
 {
 	static const struct {
 		const char *name, *is, *before, *after; /* `is`: shown only for this value */
@@ -187,7 +192,7 @@ static void put_facts(const struct mew_table *t)
 
 static void put_machine(const struct mew_table *t)
 {
-	char *line = machine_line(t->model);
+	char *line = mew_table_machine(t->model);
 	char *clean = line == NULL ? NULL : mew_text_clean(line);
 	char *cut = clean == NULL ? NULL : mew_text_cut(clean, t->view.width, t->view.utf8);
 

@@ -35,7 +35,7 @@ enum show {
 	SHOW_SHARE_RANGE
 };
 
-struct column {
+struct mew_table_column {
 	const char *title;
 	const char *unit;  /* NULL: the unit of the scale */
 	const char *legend; /* "title: legend" stands below; NULL for none */
@@ -58,7 +58,7 @@ struct column {
 
 #define PLUS_MINUS "\xc2\xb1" /* "+/-" where there is no UTF-8 */
 
-static const struct column time_columns[] = {
+static const struct mew_table_column time_columns[] = {
 	{ "median", NULL, NULL, SHOW_MARKED, MEW_FIG_MEDIAN_NS, MEW_SCALE_TIME, 1, false, false },
 	OTHER(PLUS_MINUS, "%", SHOW_INTERVAL, MEW_FIG_MEDIAN_LOW_NS, false, "half of the median's 95 % interval"),
 	FIGURE("cpu", MEW_FIG_CPU_NS, MEW_SCALE_TIME, 1, true, "CPU time of all threads"),
@@ -69,7 +69,7 @@ static const struct column time_columns[] = {
 	OTHER("samples", "x batch", SHOW_BATCHES, MEW_FIG_SAMPLES, true, "how many, and the iterations in each"),
 };
 
-static const struct column memory_columns[] = {
+static const struct mew_table_column memory_columns[] = {
 	FIGURE("peak live", MEW_FIG_PEAK_BYTES, MEW_SCALE_BYTES, 1, false, "most bytes alive at once"),
 	COUNT("allocs/iter", MEW_FIG_ALLOCATIONS_PER_ITERATION, false, "allocations of one iteration, freed or not"),
 	BYTES("leak/iter", SHOW_TREND, MEW_FIG_LEAK_BYTES_PER_ITERATION, "steady growth of what is alive"),
@@ -89,7 +89,7 @@ static const struct column memory_columns[] = {
 	BYTES("je retained", SHOW_FIGURE, MEW_FIG_JEMALLOC_RETAINED_CLOSE, NULL),
 };
 
-static const struct column cpu_columns[] = {
+static const struct mew_table_column cpu_columns[] = {
 	OTHER("share", "%", SHOW_SHARE, MEW_FIG_TOP_FUNCTION_SHARE, false,
 	      "of the samples in the function itself, not in those it calls"),
 	OTHER("95 %", "range", SHOW_SHARE_RANGE, MEW_FIG_TOP_FUNCTION_SHARE_LOW, true, "where the share lies"),
@@ -100,7 +100,7 @@ static const struct column cpu_columns[] = {
 
 static const struct kind {
 	const char *title;
-	const struct column *columns;
+	const struct mew_table_column *columns;
 	size_t ncolumns;
 	const char *text_title; /* last column, a text; NULL for none */
 } kinds[MEW_KINDS] = {
@@ -109,12 +109,6 @@ static const struct kind {
 			      MEW_COUNTOF(memory_columns), NULL },
 	[MEW_KIND_CPU] = { "cpu: the function in which the loop spends most time itself", cpu_columns,
 			   MEW_COUNTOF(cpu_columns), "top function" },
-};
-
-struct layout { /* the columns that are shown */
-	const struct column *columns[MEW_GRID_COLUMNS];
-	const struct mew_unit *units[MEW_GRID_COLUMNS];
-	size_t n;
 };
 
 /* --- values ----------------------------------------------------------------------------------------------------- */
@@ -160,7 +154,7 @@ static bool excludes_zero(const struct mew_row_head *row)
 }
 
 /* What a column says of a row; false where it has nothing to say. */
-static bool column_number(const struct mew_row_head *row, enum mew_kind kind, const struct column *column,
+static bool column_number(const struct mew_row_head *row, enum mew_kind kind, const struct mew_table_column *column,
 			  double *value)
 {
 	return number(row, kind, column->figure, value) && (column->show != SHOW_TREND || excludes_zero(row));
@@ -223,10 +217,10 @@ static bool share_range_text(const struct mew_row_head *row, char *out)
 	return true;
 }
 
-static bool figure_text(const struct mew_table *t, const struct layout *l, const struct mew_row_head *row, size_t k,
+static bool figure_text(const struct mew_table *t, const struct mew_table_layout *l, const struct mew_row_head *row, size_t k,
 			char *out)
 {
-	const struct column *column = l->columns[k];
+	const struct mew_table_column *column = l->columns[k];
 	double value;
 
 	if (!column_number(row, t->kind, column, &value))
@@ -240,7 +234,7 @@ static bool figure_text(const struct mew_table *t, const struct layout *l, const
 }
 
 /* The text of a cell; false when the row has no such figure. `out` holds two numbers and what stands between. */
-static bool cell_text(const struct mew_table *t, const struct layout *l, const struct mew_row_head *row, size_t k,
+static bool cell_text(const struct mew_table *t, const struct mew_table_layout *l, const struct mew_row_head *row, size_t k,
 		      char *out)
 {
 	double value;
@@ -264,7 +258,7 @@ static bool cell_text(const struct mew_table *t, const struct layout *l, const s
 
 /* --- one table -------------------------------------------------------------------------------------------------- */
 
-static const struct mew_unit *unit_of(const struct mew_table *t, const struct column *column)
+static const struct mew_unit *unit_of(const struct mew_table *t, const struct mew_table_column *column)
 {
 	double *values = malloc((t->model->ncases + 1) * sizeof *values);
 	const struct mew_unit *unit;
@@ -280,7 +274,7 @@ static const struct mew_unit *unit_of(const struct mew_table *t, const struct co
 	return unit;
 }
 
-static bool anyone_has(const struct mew_table *t, const struct column *column)
+static bool anyone_has(const struct mew_table *t, const struct mew_table_column *column)
 {
 	double value;
 
@@ -291,13 +285,13 @@ static bool anyone_has(const struct mew_table *t, const struct column *column)
 	return false;
 }
 
-static const char *title_of(const struct mew_table *t, const struct column *column)
+static const char *title_of(const struct mew_table *t, const struct mew_table_column *column)
 {
 	return !t->view.utf8 && strcmp(column->title, PLUS_MINUS) == 0 ? "+/-" : column->title;
 }
 
 /* All times of a table share the unit of the first, so that a row can be read across. */
-static void choose_columns(const struct mew_table *t, struct layout *l, struct mew_grid *g)
+static void choose_columns(const struct mew_table *t, struct mew_table_layout *l, struct mew_grid *g)
 {
 	const struct kind *kind = &kinds[t->kind];
 	const struct mew_unit *time = NULL;
@@ -305,7 +299,7 @@ static void choose_columns(const struct mew_table *t, struct layout *l, struct m
 	mew_grid_column(g, "case", "", MEW_ALIGN_TEXT, false);
 	l->n = 0;
 	for (size_t k = 0; k < kind->ncolumns; k++) {
-		const struct column *column = &kind->columns[k];
+		const struct mew_table_column *column = &kind->columns[k];
 		const struct mew_unit *unit;
 
 		if (column->optional && !anyone_has(t, column))
@@ -352,7 +346,7 @@ static const char *top_function(const struct mew_cpu_case *cpu)
 	return cpu->top_function != NULL && (cpu->present >> MEW_FIG_TOP_FUNCTION & 1) != 0 ? cpu->top_function : "-";
 }
 
-static void put_row(struct mew_table *t, const struct layout *l, struct mew_grid *g, const struct mew_case *c)
+static void put_row(struct mew_table *t, const struct mew_table_layout *l, struct mew_grid *g, const struct mew_case *c)
 {
 	const struct mew_row_head *row = mew_table_row(c, t->kind);
 	char text[2 * MEW_NUMBER_BYTES + 4], *title = mew_case_title(t->model, c);
@@ -378,41 +372,72 @@ static void put_row(struct mew_table *t, const struct layout *l, struct mew_grid
 		mew_grid_cell(g, MEW_STYLE_PLAIN, top_function(&c->cpu));
 }
 
-/* What the columns mean that are really there. */
-static void put_legend(const struct mew_table *t, const struct layout *l, const struct mew_grid *g)
+/* --- the parts, and the whole ------------------------------------------------------------------------------------ */
+
+const char mew_table_mark[] = "!: under 20 times the cost of an empty turn of the loop, which is part of the figure; put more "
+			      "work into one iteration";
+
+const char *mew_table_fill(struct mew_table *t, struct mew_table_layout *layout, struct mew_grid *grid)
+{
+	t->marked = false;
+	choose_columns(t, layout, grid);
+	for (size_t i = 0; i < t->model->ncases; i++)
+		if (mew_table_row(&t->model->cases[i], t->kind) != NULL)
+			put_row(t, layout, grid, &t->model->cases[i]);
+	return kinds[t->kind].title;
+}
+
+char *mew_table_legend(const struct mew_table *t, const struct mew_table_layout *l, const struct mew_grid *g)
 {
 	char *legend = NULL;
 	size_t size = 0, shown = 0;
 	FILE *to = open_memstream(&legend, &size);
 
-	for (size_t k = 0; to != NULL && k < l->n; k++)
+	if (to == NULL)
+		return NULL;
+	for (size_t k = 0; k < l->n; k++)
 		if (l->columns[k]->legend != NULL && !g->columns[k + 1].out) /* the first one of the grid is the case */
-			(void)fprintf(to, "%s%s: %s", shown++ == 0 ? "  " : "; ", title_of(t, l->columns[k]),
+			(void)fprintf(to, "%s%s: %s", shown++ == 0 ? "" : "; ", title_of(t, l->columns[k]),
 				      l->columns[k]->legend);
-	if (to != NULL && fclose(to) == 0 && shown > 0)
-		mew_write_wrapped(t->w, &t->view, 0, LEGEND_INDENT, MEW_STYLE_DIM, legend);
-	else if (to == NULL || shown > 0)
+	if (fclose(to) == 0)
+		return legend;
+	free(legend);
+	return NULL;
+}
+
+static void put_indented(const struct mew_table *t, enum mew_style style, const char *text)
+{
+	char *line;
+
+	if (asprintf(&line, "%*s%s", (int)LEGEND_INDENT, "", text) < 0) {
 		mew_write_no_memory(t->w);
+		return;
+	}
+	mew_write_wrapped(t->w, &t->view, 0, LEGEND_INDENT, style, line);
+	free(line);
+}
+
+static void put_legend(const struct mew_table *t, const struct mew_table_layout *layout, const struct mew_grid *grid)
+{
+	char *legend = mew_table_legend(t, layout, grid);
+
+	if (legend == NULL)
+		mew_write_no_memory(t->w);
+	else if (*legend != '\0')
+		put_indented(t, MEW_STYLE_DIM, legend);
 	free(legend);
 	if (t->marked)
-		mew_write_wrapped(t->w, &t->view, 0, LEGEND_INDENT, MEW_STYLE_WARN,
-				  "  !: under 20 times the cost of an empty turn of the loop, which is part of the "
-				  "figure; put more work into one iteration");
+		put_indented(t, MEW_STYLE_WARN, mew_table_mark);
 }
 
 int mew_table_write_kind(struct mew_table *t)
 {
-	struct layout layout;
+	struct mew_table_layout layout;
 	struct mew_grid grid;
 	int status;
 
-	t->marked = false;
 	mew_grid_init(&grid);
-	choose_columns(t, &layout, &grid);
-	for (size_t i = 0; i < t->model->ncases; i++)
-		if (mew_table_row(&t->model->cases[i], t->kind) != NULL)
-			put_row(t, &layout, &grid, &t->model->cases[i]);
-	mew_write_styled(t->w, &t->view, MEW_STYLE_BOLD, kinds[t->kind].title);
+	mew_write_styled(t->w, &t->view, MEW_STYLE_BOLD, mew_table_fill(t, &layout, &grid));
 	mew_write_char(t->w, '\n');
 	status = mew_grid_write(&grid, t->w, &t->view);
 	if (status == MEW_OK)

@@ -17,6 +17,29 @@ struct mew_table {
 	bool marked; /* returned: a result is too short for the loop that measures it */
 };
 
+struct mew_table_layout { /* the columns that are shown */
+	const struct mew_table_column *columns[MEW_GRID_COLUMNS];
+	const struct mew_unit *units[MEW_GRID_COLUMNS];
+	size_t n;
+};
+
+/*
+ * The cells of t->kind, for a writer of its own: title, grid, and what its columns mean.
+ *
+ * grid     mew_grid_init() before, mew_grid_fini() after, also when it failed
+ * Returns  the title, a constant
+ */
+const char *mew_table_fill(struct mew_table *t, struct mew_table_layout *layout, struct mew_grid *grid);
+/* "title: meaning; ..." of the columns that are not left out. Taken by the caller; "" for none; NULL without memory. */
+char *mew_table_legend(const struct mew_table *t, const struct mew_table_layout *layout, const struct mew_grid *grid);
+extern const char mew_table_mark[]; /* what "!" means, where t->marked is set */
+
+/* The counters that bodies set: case, counter, value. The grid as for mew_table_fill(); without rows for none. */
+void mew_table_fill_counters(const struct mew_model *m, struct mew_grid *grid);
+
+/* What tells machines and builds apart most, in one line; "" for nothing. Taken by the caller; NULL without memory. */
+char *mew_table_machine(const struct mew_model *m);
+
 /* The row of a kind, or NULL when the case has none. */
 const struct mew_row_head *mew_table_row(const struct mew_case *c, enum mew_kind kind);
 

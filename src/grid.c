@@ -103,6 +103,16 @@ void mew_grid_sentence(struct mew_grid *g, enum mew_style style, const char *tex
 	g->failed = row->sentence == NULL;
 }
 
+const char *mew_grid_text(const struct mew_grid *g, size_t row, size_t column)
+{
+	return row < g->nrows && column < g->rows[row].ncells ? g->rows[row].cells[column].text : NULL;
+}
+
+const char *mew_grid_sentence_of(const struct mew_grid *g, size_t row)
+{
+	return row < g->nrows ? g->rows[row].sentence : NULL;
+}
+
 /* --- layout ----------------------------------------------------------------------------------------------------- */
 
 /* How much of a number stands left of its decimal point. */

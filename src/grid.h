@@ -57,6 +57,13 @@ void mew_grid_cell(struct mew_grid *g, enum mew_style style, const char *text);
 /* The rest of the row is one sentence, wrapped where it is too long. Ends the row. */
 void mew_grid_sentence(struct mew_grid *g, enum mew_style style, const char *text);
 
+/*
+ * What a row holds, for a writer of another format than text: cells from the left, cleaned; NULL where none was given. A
+ * row that ends in a sentence has it where its cells end. Borrowed from the grid.
+ */
+const char *mew_grid_text(const struct mew_grid *g, size_t row, size_t column);
+const char *mew_grid_sentence_of(const struct mew_grid *g, size_t row);
+
 /* Write head and rows. Returns MEW_OK, or MEW_E_NOMEM when a row could not be kept; the writer keeps its own error. */
 int mew_grid_write(struct mew_grid *g, struct mew_writer *w, const struct mew_view *view);
 
