@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "cli.h"
+#include "textual.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -56,16 +57,21 @@ static const struct flag flags[] = {
 	{ F_HELP, "help", no_argument, "--help", "print this" },
 };
 
+/* Names come from files and programs: none may move the cursor of the terminal or forge a line. */
 void mew_cli_complain(const char *format, ...)
 {
+	char *text = NULL, *clean;
 	va_list ap;
 
-	(void)fflush(stdout);
-	(void)fputs("mew: ", stderr);
 	va_start(ap, format);
-	(void)vfprintf(stderr, format, ap);
+	if (vasprintf(&text, format, ap) < 0)
+		text = NULL;
 	va_end(ap);
-	(void)fputc('\n', stderr);
+	clean = text == NULL ? NULL : mew_text_clean(text);
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "mew: %s\n", clean != NULL ? clean : "out of memory");
+	free(clean);
+	free(text);
 }
 
 static bool has_flag(const struct mew_report *r)
