@@ -289,7 +289,8 @@ enum mew_cpu_figure {
 	MEW_FIG_TOP_FUNCTION_SHARE_HIGH, MEW_FIG_INTERVAL, MEW_FIG_EFFECTIVE_INTERVAL, MEW_FIG_CPU_ITERATIONS, MEW_FIG_CPU_LOST,
 	MEW_FIG_TRUNCATED, MEW_FIG_UNRESOLVED, MEW_FIG_CLOCK, MEW_FIG_ENGINE, MEW_FIG_ENGINE_REASON, MEW_FIG_OFF_CPU_TIME,
 	MEW_FIG_BLOCKED_WEIGHT, MEW_FIG_SAMPLER_COST, MEW_FIG_WALL_TIME_CORRECTED, MEW_FIG_BY_THREAD, MEW_FIG_STOPS,
-	MEW_FIG_CYCLES, MEW_FIG_INSTRUCTIONS, MEW_FIG_CACHE_MISSES, MEW_FIG_BRANCH_MISSES
+	MEW_FIG_CYCLES, MEW_FIG_INSTRUCTIONS, MEW_FIG_CACHE_MISSES, MEW_FIG_BRANCH_MISSES,
+	MEW_FIG_CPU_BY_FUNCTION
 };
 
 /*
@@ -388,6 +389,12 @@ struct mew_cpu_stop { /* how stacks ended */
 	uint64_t samples;
 };
 
+struct mew_cpu_function { /* the time that one function took itself */
+	const char *function;                 /* as in top_function */
+	double self_time;                     /* seconds */
+	double share, share_low, share_high;  /* 0 .. 1, 95 % Wilson interval */
+};
+
 struct mew_cpu_case { /* where the time of the loop goes */
 	MEW_ROW_HEAD_
 	double wall_time, cpu_time; /* seconds */
@@ -411,6 +418,8 @@ struct mew_cpu_case { /* where the time of the loop goes */
 	const struct mew_cpu_stop *stops; /* most frequent first */
 	size_t nstops;
 	double cycles, instructions, cache_misses, branch_misses; /* of the window, all threads; scaled where counters were shared */
+	const struct mew_cpu_function *by_function; /* largest self time first */
+	size_t nby_function;
 };
 
 struct mew_results;         /* what mew_run() measured */

@@ -158,6 +158,21 @@ static void put_legend(const struct mew_table *t, const struct mew_table_layout 
 	}
 }
 
+static int put_tops(const struct mew_table *t)
+{
+	struct mew_grid grid;
+	const char *title;
+	int status;
+
+	mew_grid_init(&grid);
+	title = mew_table_fill_tops(t, &grid, false);
+	if (grid.nrows > 0)
+		mew_writef(t->w, "\n### %s\n\n", title);
+	status = grid.nrows > 0 || grid.failed ? put_grid(t->w, &grid) : MEW_OK;
+	mew_grid_fini(&grid);
+	return status;
+}
+
 /* What was remarked of a case whose figures stand in the table. */
 static void put_notes(const struct mew_table *t)
 {
@@ -201,7 +216,7 @@ static int put_kind(struct mew_table *t)
 		put_legend(t, &layout, &grid);
 	put_notes(t);
 	mew_grid_fini(&grid);
-	return status;
+	return status == MEW_OK ? put_tops(t) : status;
 }
 
 /* --- the report ------------------------------------------------------------------------------------------------- */

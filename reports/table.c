@@ -105,6 +105,27 @@ static void put_notes(const struct mew_table *t)
 	}
 }
 
+/* --- the functions behind the figures ---------------------------------------------------------------------------- */
+
+static int put_tops(const struct mew_table *t)
+{
+	struct mew_grid grid;
+	const char *title;
+	int status;
+
+	mew_grid_init(&grid);
+	title = mew_table_fill_tops(t, &grid, true);
+	status = grid.failed ? MEW_E_NOMEM : MEW_OK;
+	if (status == MEW_OK && grid.nrows > 0) {
+		mew_write_char(t->w, '\n');
+		mew_write_styled(t->w, &t->view, MEW_STYLE_BOLD, title);
+		mew_write_char(t->w, '\n');
+		status = mew_grid_write(&grid, t->w, &t->view);
+	}
+	mew_grid_fini(&grid);
+	return status;
+}
+
 /* --- counters --------------------------------------------------------------------------------------------------- */
 
 void mew_table_fill_counters(const struct mew_model *m, struct mew_grid *grid)
@@ -266,6 +287,8 @@ static int put_tables(struct mew_table *t, const struct mew_report_input *in)
 			mew_write_char(t->w, '\n');
 		status = mew_table_write_kind(t);
 		put_notes(t);
+		if (status == MEW_OK)
+			status = put_tops(t);
 		if (in->verbose)
 			mew_table_write_figures(t);
 	}

@@ -37,6 +37,15 @@ extern const char mew_table_mark[]; /* what "!" means, where t->marked is set */
 /* The counters that bodies set: case, counter, value. The grid as for mew_table_fill(); without rows for none. */
 void mew_table_fill_counters(const struct mew_model *m, struct mew_grid *grid);
 
+/*
+ * The three functions of each case that take most time themselves, or that allocate most, by t->kind; without rows where
+ * no case has any. The grid as for mew_table_fill().
+ *
+ * bars     shares are drawn as well
+ * Returns  the title, a constant
+ */
+const char *mew_table_fill_tops(const struct mew_table *t, struct mew_grid *grid, bool bars);
+
 /* What tells machines and builds apart most, in one line; "" for nothing. Taken by the caller; NULL without memory. */
 char *mew_table_machine(const struct mew_model *m);
 

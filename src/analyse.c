@@ -15,6 +15,7 @@
 
 #define KIND MEW_KIND_CPU
 #define Z95 1.959964
+#define MOST_FUNCTIONS 32 /* in by_function */
 #define NAME_SHOWN 80 /* bytes of a function's name in a remark */
 
 struct tally {
@@ -184,11 +185,36 @@ static bool set_top(struct mew_model *m, struct mew_case *c, const struct tally 
 	return next.high < top.low || remark_close(m, c, t, &t->all[1], next_share);
 }
 
+/* As many as memory figures have; the rest is in the samples. Returns false without memory. */
+static bool set_functions(struct mew_model *m, struct mew_case *c, const struct tally *t)
+{
+	struct mew_cpu_function rows[MOST_FUNCTIONS] = { { .function = NULL } };
+	char *labels[MOST_FUNCTIONS];
+	size_t n = t->n < MOST_FUNCTIONS ? t->n : MOST_FUNCTIONS, made = 0;
+	struct mew_interval interval;
+
+	for (; made < n; made++) {
+		labels[made] = mew_blame_label(m, &t->all[made], INT32_MAX);
+		if (labels[made] == NULL)
+			break;
+		rows[made] = (struct mew_cpu_function){ .function = labels[made],
+							.self_time = (double)t->all[made].sums[0] / 1e9 };
+		share_of(t, &t->all[made], &rows[made].share, &interval);
+		rows[made].share_low = interval.low;
+		rows[made].share_high = interval.high;
+	}
+	if (made == n)
+		mew_model_list(m, c, KIND, MEW_FIG_CPU_BY_FUNCTION, rows, n);
+	for (size_t i = 0; i < made; i++)
+		free(labels[i]);
+	return made == n && mew_row_has(mew_case_row(c, KIND), MEW_FIG_CPU_BY_FUNCTION);
+}
+
 static void set_absent(struct mew_model *m, struct mew_case *c, const char *why)
 {
 	static const int figures[] = { MEW_FIG_TOP_FUNCTION, MEW_FIG_TOP_FUNCTION_TOTAL_SELF_TIME,
 				       MEW_FIG_TOP_FUNCTION_SHARE, MEW_FIG_TOP_FUNCTION_SHARE_LOW,
-				       MEW_FIG_TOP_FUNCTION_SHARE_HIGH };
+				       MEW_FIG_TOP_FUNCTION_SHARE_HIGH, MEW_FIG_CPU_BY_FUNCTION };
 
 	for (size_t i = 0; i < MEW_COUNTOF(figures); i++)
 		mew_model_absent(m, c, KIND, figures[i], why);
@@ -204,7 +230,7 @@ static bool analyse_case(struct mew_model *m, struct mew_case *c)
 		mew_model_f64(c, KIND, MEW_FIG_SAMPLE_WEIGHT, (double)t.weight_ns / 1e9);
 		mew_model_u64(c, KIND, MEW_FIG_UNRESOLVED, t.unresolved);
 		if (t.n > 0)
-			is_done = set_top(m, c, &t) && remark_unresolved(m, c, &t);
+			is_done = set_top(m, c, &t) && set_functions(m, c, &t) && remark_unresolved(m, c, &t);
 		else
 			set_absent(m, c, "no samples: the loop ended before the first one was due; raise the inner "
 					 "iterations or shorten the interval");

@@ -13,7 +13,7 @@
 
 /*
  * Fill the figures that follow from the samples of every valid CPU row: sample_count, sample_weight, top_function,
- * top_function_total_self_time, top_function_share with its interval, unresolved; and add remarks to the row's reason:
+ * top_function_total_self_time, top_function_share with its interval, by_function (the 32 largest), unresolved; and add remarks to the row's reason:
  * fewer than 100 samples; a runner-up whose interval overlaps; 5 % or more without a name.
  *
  * Self time is summed by weight per (function, file); a sample belongs to the innermost function of its leaf, inlined

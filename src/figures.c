@@ -79,6 +79,14 @@ static const struct mew_figure cpu_thread_columns[] = {
 	FIGURE(mew_cpu_thread_figures, 5, sample_weight, F64, "s", "time that they stand for"),
 };
 
+static const struct mew_figure cpu_function_columns[] = {
+	FIGURE(mew_cpu_function, 0, function, MEW_VALUE_TEXT, "text", "function"),
+	FIGURE(mew_cpu_function, 1, self_time, F64, "s", "time in itself"),
+	FIGURE(mew_cpu_function, 2, share, F64, "1", "its part of the sampled time, 0 to 1"),
+	FIGURE(mew_cpu_function, 3, share_low, F64, "1", "lower end of the share's 95 % interval"),
+	FIGURE(mew_cpu_function, 4, share_high, F64, "1", "upper end of the share's 95 % interval"),
+};
+
 static const struct mew_figure cpu_stop_columns[] = {
 	FIGURE(mew_cpu_stop, 0, reason, MEW_VALUE_TEXT, "text", "complete, or why a walk went no further"),
 	FIGURE(mew_cpu_stop, 1, samples, U64, "1", "samples that ended so"),
@@ -178,6 +186,7 @@ static const struct mew_figure cpu_figures[] = {
 	CPU(INSTRUCTIONS, instructions, F64, "1", "instructions of the loop, all threads"),
 	CPU(CACHE_MISSES, cache_misses, F64, "1", "cache misses of the loop, all threads"),
 	CPU(BRANCH_MISSES, branch_misses, F64, "1", "mispredicted branches of the loop, all threads"),
+	CPU_LIST(CPU_BY_FUNCTION, by_function, mew_cpu_function, cpu_function_columns, "functions by their own time"),
 };
 
 const struct mew_figure *mew_figures(enum mew_kind kind, size_t *count)

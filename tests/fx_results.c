@@ -105,6 +105,19 @@ static void add_cpu(struct mew_model *m, struct mew_case *c, const char *top, do
 	mew_model_u64(c, MEW_KIND_CPU, MEW_FIG_UNRESOLVED, 2 * lost);
 }
 
+static void add_cpu_functions(struct mew_model *m, struct mew_case *c)
+{
+	static const struct mew_cpu_function functions[] = {
+		{ "inflate_fast (inffast.c:50)", 0.0914, 0.731, 0.703, 0.759 },
+		{ "grow<std::vector<unsigned char, std::allocator<unsigned char>>, Growth::Doubling> (buffer.hpp:41)", 0.025, 0.2,
+		  0.178, 0.223 },
+		{ "adler32 (libz.so.1)", 0.00865, 0.0685, 0.056, 0.084 },
+		{ "memcpy (libc.so.6)", 0.0001, 0.0005, 0.0001, 0.0045 },
+	};
+
+	mew_model_list(m, c, MEW_KIND_CPU, MEW_FIG_CPU_BY_FUNCTION, functions, MEW_COUNTOF(functions));
+}
+
 static void add_runs(struct mew_model *m, struct mew_case *c)
 {
 	static const uint64_t calibration[] = { 41, 52, 90, 181 }, real[] = { 204800, 205001, 204790 },
@@ -177,6 +190,7 @@ static void add_family(struct mew_model *m)
 	add_memory(m, c, 40312, 500);
 	add_memory_lists(m, c);
 	add_cpu(m, c, "inflate_fast (inffast.c:50)", 0.731, 0);
+	add_cpu_functions(m, c);
 	add_runs(m, c);
 	add_stacks(m, c);
 	assert_int_equal(mew_model_add_counter(m, c, "ratio", 3.25), 0);
