@@ -192,6 +192,16 @@ head -c 500 r.json >cut.json
 run "$mew" report cut.json
 complains "a cut file" 2 'cut.json'
 
+for format in csv gbench bmf gha markdown otlp html json; do
+	run "$mew" report r.json --$format /dev/full
+	complains "a full disk ends --$format" 2 "/dev/full.*space"
+	run sh -c "trap '' XFSZ; ulimit -f 1; exec \"\$0\" report r.json --$format limit.$format" "$mew"
+	status=0
+	for left in *limit.$format*; do [ ! -e "$left" ] || status=1; done
+	[ "$code" = 2 ] && grep -q "limit.$format" err || status=1
+	result "... and a file that may not grow leaves nothing behind" $status
+done
+
 "$mew" run --max-time 30 --min-time 30 -k 'good/(fine|heap)' "$bench" >out 2>err </dev/null &
 pid=$!
 sleep 1
