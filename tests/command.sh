@@ -197,7 +197,7 @@ for format in csv gbench bmf gha markdown otlp html json; do
 	complains "a full disk ends --$format" 2 "/dev/full.*space"
 	run sh -c "trap '' XFSZ; ulimit -f 1; exec \"\$0\" report r.json --$format limit.$format" "$mew"
 	status=0
-	for left in *limit.$format*; do [ ! -e "$left" ] || status=1; done
+	for left in *limit.$format* .*limit.$format*; do [ ! -e "$left" ] || status=1; done
 	[ "$code" = 2 ] && grep -q "limit.$format" err || status=1
 	result "... and a file that may not grow leaves nothing behind" $status
 done

@@ -14,9 +14,16 @@
 #include "writer.h"
 
 extern const struct mew_report mew_report_json, mew_report_table, mew_report_csv, mew_report_folded, mew_report_pprof,
-	mew_report_speedscope, mew_report_firefox;
+	mew_report_speedscope, mew_report_firefox, mew_report_gbench, mew_report_bmf, mew_report_gha, mew_report_otlp,
+	mew_report_markdown;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The library's own is in the layer above. */
+const char *mew_version(void)
+{
+	return "fuzz";
+}
 
 static char *report_of(const struct mew_report *report, const struct mew_model *m, size_t only_case, int only_kind)
 {
@@ -64,6 +71,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	free(report_of(&mew_report_table, m, 0, 0));
 	free(report_of(&mew_report_csv, m, 0, 0));
+	free(report_of(&mew_report_gbench, m, 0, 0));
+	free(report_of(&mew_report_bmf, m, 0, 0));
+	free(report_of(&mew_report_gha, m, 0, 0));
+	free(report_of(&mew_report_otlp, m, 0, 0));
+	free(report_of(&mew_report_markdown, m, 0, 0));
 	free(report_of(&mew_report_speedscope, m, 0, 0));
 	free(report_of(&mew_report_firefox, m, 0, 0));
 	for (size_t i = 0; i < m->ncases; i++) {
