@@ -26,7 +26,7 @@ static bool add_unit(struct mew_dwarf *d, Dwarf_Die *die)
 	bool has_code = false;
 
 	while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0) {
-		if (lo >= hi || !mew_elf_is_code(d->module, lo))
+		if (!mew_dwarf_wants(d, lo, hi) || !mew_elf_is_code(d->module, lo))
 			continue;
 		if (!mew_ranges_add(&d->cover, lo, hi, 0, number))
 			return false;
@@ -69,18 +69,28 @@ static const char *file_name(const struct mew_elf_module *m)
 	return path == NULL ? "the vDSO" : mew_elf_base_name(path);
 }
 
-bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, char *why)
+/* Returns false without memory. */
+static bool list_rows(struct mew_dwarf *d)
+{
+	d->rows = calloc(d->n > 0 ? d->n : 1, sizeof *d->rows);
+	for (size_t i = 0; d->rows != NULL && i < d->n; i++)
+		d->rows[i].owner = mew_ranges_find(&d->cover, d->addresses[i]);
+	return d->rows != NULL;
+}
+
+bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, const uint64_t *addresses, size_t n, char *why)
 {
 	const char *name = file_name(m);
 
-	*d = (struct mew_dwarf){ .module = m };
+	*d = (struct mew_dwarf){ .module = m, .addresses = addresses, .n = n };
 	d->dwarf = dwarf_begin_elf(m->dwarf, DWARF_C_READ, NULL);
 	if (d->dwarf == NULL) {
 		(void)snprintf(why, MEW_WHY_MAX, "debug information of %s cannot be read: %s", name,
 			       dwarf_errmsg(dwarf_errno()));
 		return false;
 	}
-	if (!list_units(d) || !mew_ranges_flatten(&d->cover)) {
+	mew_line_sections_init(&d->sections, m->dwarf);
+	if (!list_units(d) || !mew_ranges_flatten(&d->cover) || !list_rows(d)) {
 		(void)snprintf(why, MEW_WHY_MAX, "no memory to read the debug information of %s", name);
 		return false;
 	}
@@ -100,6 +110,10 @@ void mew_dwarf_close(struct mew_dwarf *d)
 		mew_dwarf_detail_fini(&d->details[i]);
 	mew_ranges_fini(&d->cover);
 	free(d->units);
+	free(d->rows);
+	free(d->places);
+	free(d->place_addresses);
+	free(d->place_rows);
 	free(d->details);
 	if (d->dwarf != NULL)
 		(void)dwarf_end(d->dwarf);
@@ -113,14 +127,11 @@ static struct mew_dwarf_unit *unit_at(const struct mew_dwarf *d, uint64_t addres
 	return item == MEW_NO_ITEM ? NULL : &d->units[item];
 }
 
-bool mew_dwarf_load(struct mew_dwarf *d, const uint64_t *addresses, size_t n)
+bool mew_dwarf_load(struct mew_dwarf *d)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct mew_dwarf_unit *unit = unit_at(d, addresses[i]);
-
-		if (unit != NULL && !mew_dwarf_unit_load(d, unit))
+	for (size_t i = 0; i < d->n; i++)
+		if (d->rows[i].owner != MEW_NO_ITEM && !mew_dwarf_unit_load(d, &d->units[d->rows[i].owner]))
 			return false;
-	}
 	if (d->damaged > 0)
 		(void)snprintf(d->damage, sizeof d->damage,
 			       "debug information of %s is damaged in %zu of the compile units used (%s): lines or "
@@ -129,17 +140,70 @@ bool mew_dwarf_load(struct mew_dwarf *d, const uint64_t *addresses, size_t n)
 	return true;
 }
 
+static bool tell(struct mew_dwarf *d, const struct mew_line_row *row, const char **file, uint32_t *line)
+{
+	if (!row->is_found)
+		return false;
+	*line = row->line;
+	*file = mew_line_program_file(&d->units[row->owner].lines, row->file);
+	return true;
+}
+
 bool mew_dwarf_line(struct mew_dwarf *d, uint64_t address, const char **file, uint32_t *line)
 {
-	struct mew_dwarf_unit *unit = unit_at(d, address);
-	Dwarf_Line *row = unit == NULL ? NULL : dwarf_getsrc_die(&unit->die, address);
-	int number;
+	size_t number = mew_first_from(d->addresses, d->n, address);
 
-	if (row == NULL || dwarf_lineno(row, &number) != 0 || number < 0)
+	return number < d->n && d->addresses[number] == address && tell(d, &d->rows[number], file, line);
+}
+
+bool mew_dwarf_ask(struct mew_dwarf *d, uint64_t address, uint64_t place)
+{
+	uint32_t owner = mew_ranges_find(&d->cover, address);
+
+	if (owner == MEW_NO_ITEM || place == 0)
+		return true;
+	if (!mew_grow(&d->places, &d->place_capacity, d->nplaces, sizeof *d->places))
 		return false;
-	*line = (uint32_t)number;
-	*file = dwarf_linesrc(row, NULL, NULL);
+	d->places[d->nplaces++] = (struct mew_dwarf_place){ place, owner };
 	return true;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct mew_dwarf_place *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return (x->owner > y->owner) - (x->owner < y->owner);
+}
+
+bool mew_dwarf_answer(struct mew_dwarf *d)
+{
+	if (d->nplaces == 0)
+		return true;
+	qsort(d->places, d->nplaces, sizeof *d->places, by_address);
+	d->place_addresses = calloc(d->nplaces, sizeof *d->place_addresses);
+	d->place_rows = calloc(d->nplaces, sizeof *d->place_rows);
+	if (d->place_addresses == NULL || d->place_rows == NULL)
+		return false;
+	for (size_t i = 0; i < d->nplaces; i++) {
+		d->place_addresses[i] = d->places[i].address;
+		d->place_rows[i].owner = d->places[i].owner;
+		d->units[d->places[i].owner].has_places = true;
+	}
+	/* what is wrong with a program was noted when it ran for the addresses */
+	for (size_t i = 0; i < d->nunits; i++)
+		if (d->units[i].has_places && d->units[i].has_lines)
+			(void)mew_line_program_run(&d->units[i].lines, d->module, (uint32_t)i, d->place_addresses,
+						   d->nplaces, d->place_rows);
+	return true;
+}
+
+bool mew_dwarf_place(struct mew_dwarf *d, uint64_t place, const char **file, uint32_t *line)
+{
+	size_t number = d->place_rows == NULL ? d->nplaces : mew_first_from(d->place_addresses, d->nplaces, place);
+
+	return number < d->nplaces && d->place_addresses[number] == place && tell(d, &d->place_rows[number], file, line);
 }
 
 size_t mew_dwarf_frames(struct mew_dwarf *d, uint64_t address, struct mew_dwarf_frame *out)
@@ -163,7 +227,8 @@ size_t mew_dwarf_frames(struct mew_dwarf *d, uint64_t address, struct mew_dwarf_
 		/* -gline-tables-only does not say where a function is defined, only where its code is from */
 		if (detail->file[0] != '\0' || file == NULL)
 			file = detail->file;
-		out[n++] = (struct mew_dwarf_frame){ detail->name, file, detail->line, line, detail->is_qualified };
+		out[n++] = (struct mew_dwarf_frame){ detail->name, file, detail->entry, detail->line, line,
+						     detail->is_qualified };
 		line = detail->call_line;
 		file = detail->call_file;
 		node = unit->nodes[node].parent;

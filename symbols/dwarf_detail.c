@@ -65,11 +65,12 @@ void mew_path_simplify(char *path)
 }
 
 /*
- * The file that an attribute (decl_file, call_file) names; NULL unknown. Not dwarf_decl_file(): it takes file 0 for
+ * The file that an attribute (decl_file, call_file) names; NULL unknown. By libdw for entries of other units only: it
+ * would run the whole line program once more. Not dwarf_decl_file(): it takes file 0 for
  * "none" (from DWARF 5 on it is the first file, and clang uses it), and in elfutils 0.188 it aborts on a unit whose
  * line table it has not read.
  */
-static const char *file_named_by(Dwarf_Attribute *attribute)
+static const char *file_named_by(struct mew_dwarf_unit *own, Dwarf_Attribute *attribute)
 {
 	Dwarf_Word index;
 	Dwarf_Half version;
@@ -80,16 +81,18 @@ static const char *file_named_by(Dwarf_Attribute *attribute)
 	if (attribute == NULL || dwarf_formudata(attribute, &index) != 0)
 		return NULL;
 	/* the number counts in the table of the unit that the attribute stands in, which may be another one */
+	if (attribute->cu == own->die.cu)
+		return own->has_lines ? mew_line_program_file(&own->lines, index) : NULL;
 	if (dwarf_cu_die(attribute->cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) == NULL ||
 	    (index == 0 && version < 5) || dwarf_getsrcfiles(&unit, &files, &n) != 0 || index >= n)
 		return NULL;
 	return dwarf_filesrc(files, (size_t)index, NULL, NULL);
 }
 
-static char *file_of(Dwarf_Die *die)
+static char *file_of(struct mew_dwarf_unit *unit, Dwarf_Die *die)
 {
 	Dwarf_Attribute memory;
-	const char *file = file_named_by(dwarf_attr_integrate(die, DW_AT_decl_file, &memory));
+	const char *file = file_named_by(unit, dwarf_attr_integrate(die, DW_AT_decl_file, &memory));
 	char *copy = strdup(file == NULL ? "" : file);
 
 	if (copy != NULL)
@@ -97,10 +100,20 @@ static char *file_of(Dwarf_Die *die)
 	return copy;
 }
 
-static bool read_detail(struct mew_dwarf_detail *detail, Dwarf_Die *die, bool has_scopes)
+static uint64_t entry_of(Dwarf_Die *die)
+{
+	Dwarf_Addr base, lo, hi;
+
+	if (dwarf_tag(die) != DW_TAG_subprogram)
+		return 0;
+	return dwarf_entrypc(die, &lo) == 0 || dwarf_ranges(die, 0, &base, &lo, &hi) > 0 ? lo : 0;
+}
+
+static bool read_detail(struct mew_dwarf_detail *detail, struct mew_dwarf_unit *unit, Dwarf_Die *die)
 {
 	const char *linkage = linkage_name(die), *plain = dwarf_diename(die);
 	Dwarf_Attribute memory;
+	bool has_scopes = unit->has_scopes;
 	int line;
 
 	/*
@@ -114,11 +127,13 @@ static bool read_detail(struct mew_dwarf_detail *detail, Dwarf_Die *die, bool ha
 	else
 		detail->name = strdup(plain == NULL ? "" : plain);
 	detail->is_qualified = linkage != NULL || !has_scopes;
-	detail->file = file_of(die);
+	detail->file = file_of(unit, die);
 	if (dwarf_decl_line(die, &line) == 0 && line > 0)
 		detail->line = (uint32_t)line;
+	else
+		detail->entry = entry_of(die);
 	detail->call_line = number_of(die, DW_AT_call_line);
-	detail->call_file = file_named_by(dwarf_attr(die, DW_AT_call_file, &memory));
+	detail->call_file = file_named_by(unit, dwarf_attr(die, DW_AT_call_file, &memory));
 	return detail->name != NULL && detail->file != NULL;
 }
 
@@ -136,7 +151,7 @@ const struct mew_dwarf_detail *mew_dwarf_detail(struct mew_dwarf *d, struct mew_
 	*detail = (struct mew_dwarf_detail){ .line = 0 };
 	if (dwarf_offdie(dwarf_cu_getdwarf(unit->code.cu), n->die, &die) == NULL)
 		return NULL;
-	if (!read_detail(detail, &die, unit->has_scopes)) {
+	if (!read_detail(detail, unit, &die)) {
 		mew_dwarf_detail_fini(detail);
 		return NULL;
 	}

@@ -6,6 +6,7 @@
 #define MEW_SYMBOLS_DWARF_INDEX_H
 
 #include "elf_file.h"
+#include "lines.h"
 #include "ranges.h"
 
 #include <elfutils/libdw.h>
@@ -17,6 +18,7 @@ struct mew_dwarf_detail { /* what is printed of a node; read when it is first sh
 	char *name; /* demangled; "" without one */
 	char *file; /* "" unknown */
 	const char *call_file; /* where it was inlined; libdw's; NULL unknown */
+	uint64_t entry;        /* of a function whose line is unknown: its first instruction; else 0 */
 	uint32_t line, call_line;
 	bool is_qualified; /* the name came from a linkage name, or the language has no scopes */
 };
@@ -30,18 +32,32 @@ struct mew_dwarf_node { /* a function or an inlined call of one */
 struct mew_dwarf_unit {
 	Dwarf_Die die;  /* of the unit, in the file itself: ranges and lines */
 	Dwarf_Die code; /* parent of its functions: the same, or the one in a .dwo file; addr NULL: not found */
-	bool is_loaded, is_damaged, has_scopes;
+	struct mew_line_program lines;
+	bool is_loaded, is_damaged, has_scopes, has_lines, has_places;
 	struct mew_dwarf_node *nodes;
 	size_t nnodes, node_capacity;
 	struct mew_ranges ranges; /* items are numbers into nodes */
 };
 
+struct mew_dwarf_place { /* an instruction besides those given at the start */
+	uint64_t address;
+	uint32_t owner;
+};
+
 struct mew_dwarf {
 	const struct mew_elf_module *module; /* borrowed */
 	Dwarf *dwarf;
+	const uint64_t *addresses; /* n of them, ascending: all else is passed over. Borrowed */
+	size_t n;
+	struct mew_line_row *rows; /* of the addresses; the owner is a number into units */
+	struct mew_dwarf_place *places; /* sorted by mew_dwarf_answer() */
+	uint64_t *place_addresses;
+	struct mew_line_row *place_rows;
+	size_t nplaces, place_capacity;
+	struct mew_line_sections sections;
 	struct mew_dwarf_unit *units;
 	size_t nunits, unit_capacity;
-	struct mew_ranges cover; /* items are numbers into units */
+	struct mew_ranges cover; /* where units have addresses asked about; items are numbers into units */
 	struct mew_dwarf_detail *details;
 	size_t ndetails, detail_capacity;
 	size_t unreadable; /* units whose head could not be read: nobody knows what they own */
@@ -55,28 +71,48 @@ struct mew_dwarf {
 struct mew_dwarf_frame { /* texts live until mew_dwarf_close() */
 	const char *function; /* "" without a name */
 	const char *file;
+	uint64_t entry; /* the first instruction, where function_line is unknown; 0 unknown */
 	uint32_t function_line, line;
 	bool is_qualified;
 };
 
 /*
- * Open the debug information of a module and list its compile units.
+ * Open the debug information of a module and list the compile units that own one of n ascending addresses.
  *
- * m        borrowed until mew_dwarf_close(); m->dwarf must not be NULL
- * why      returned when it cannot be read: one sentence, MEW_WHY_MAX bytes
- * Returns  true; mew_dwarf_close() in either case
+ * m, addresses  borrowed until mew_dwarf_close(); m->dwarf must not be NULL
+ * why           returned when it cannot be read: one sentence, MEW_WHY_MAX bytes
+ * Returns       true; mew_dwarf_close() in either case
  */
-bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, char *why);
+bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, const uint64_t *addresses, size_t n, char *why);
 void mew_dwarf_close(struct mew_dwarf *d);
 
-/* Read the units that own these n addresses, so that mew_dwarf_note() knows all damage. False without memory. */
-bool mew_dwarf_load(struct mew_dwarf *d, const uint64_t *addresses, size_t n);
+/* Read these units, so that mew_dwarf_note() knows all damage. False without memory. */
+bool mew_dwarf_load(struct mew_dwarf *d);
+
+/* Is one of the addresses in [lo, hi)? */
+static inline bool mew_dwarf_wants(const struct mew_dwarf *d, uint64_t lo, uint64_t hi)
+{
+	size_t first = mew_first_from(d->addresses, d->n, lo);
+
+	return first < d->n && d->addresses[first] < hi;
+}
 
 /* The functions at an address, innermost first, at most MEW_INLINE_MAX; 0 where none is known. */
 size_t mew_dwarf_frames(struct mew_dwarf *d, uint64_t address, struct mew_dwarf_frame *out);
 
-/* The row of the line table at an address. *file is libdw's. Returns false where there is none. */
+/*
+ * The row of the line table at an address given at the start. *file lives until mew_dwarf_close(), and is NULL when it
+ * has no name. Returns false where there is no row.
+ */
 bool mew_dwarf_line(struct mew_dwarf *d, uint64_t address, const char **file, uint32_t *line);
+
+/*
+ * Other places in the unit that owns an address: ask for all of them, then mew_dwarf_answer() once (both return false
+ * without memory), then mew_dwarf_place() as mew_dwarf_line().
+ */
+bool mew_dwarf_ask(struct mew_dwarf *d, uint64_t address, uint64_t place);
+bool mew_dwarf_answer(struct mew_dwarf *d);
+bool mew_dwarf_place(struct mew_dwarf *d, uint64_t place, const char **file, uint32_t *line);
 
 /* Why something may be missing at this address; NULL when all of its unit was read. */
 const char *mew_dwarf_note(const struct mew_dwarf *d, uint64_t address);
@@ -84,7 +120,8 @@ const char *mew_dwarf_note(const struct mew_dwarf *d, uint64_t address);
 /* dwarf_unit.c: the one pass over a unit. Counts damage; false without memory. */
 bool mew_dwarf_unit_load(struct mew_dwarf *d, struct mew_dwarf_unit *unit);
 void mew_dwarf_unit_fini(struct mew_dwarf_unit *unit);
-void mew_dwarf_unit_damage(struct mew_dwarf *d, struct mew_dwarf_unit *unit);
+/* why NULL: libdw's own complaint. */
+void mew_dwarf_unit_damage(struct mew_dwarf *d, struct mew_dwarf_unit *unit, const char *why);
 
 /* dwarf_detail.c: name, file and lines of a node; NULL without memory. */
 const struct mew_dwarf_detail *mew_dwarf_detail(struct mew_dwarf *d, struct mew_dwarf_unit *unit, uint32_t node);

@@ -18,11 +18,12 @@ struct walk {
 	struct mew_dwarf_unit *unit;
 	unsigned functions; /* open around the entry being visited */
 	bool is_cxx;
+	bool is_passing; /* through a function without an address asked about, for the functions of its local types */
 };
 
-void mew_dwarf_unit_damage(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
+void mew_dwarf_unit_damage(struct mew_dwarf *d, struct mew_dwarf_unit *unit, const char *why)
 {
-	const char *text = dwarf_errmsg(dwarf_errno());
+	const char *text = why != NULL ? why : dwarf_errmsg(dwarf_errno());
 
 	if (d->cause[0] == '\0')
 		(void)snprintf(d->cause, sizeof d->cause, "%s", text != NULL ? text : "inconsistent tree");
@@ -44,7 +45,7 @@ static bool add_node(struct walk *w, Dwarf_Die *die, uint32_t parent, uint32_t *
 	return true;
 }
 
-/* Enter the node if the tree gives it code. *number stays MEW_NO_ITEM when there is none. */
+/* Enter the node if the tree gives it code that was asked about. *number stays MEW_NO_ITEM when there is none. */
 static bool add_code(struct walk *w, Dwarf_Die *die, uint32_t parent, unsigned depth, uint32_t *number)
 {
 	Dwarf_Addr base, lo, hi;
@@ -52,7 +53,7 @@ static bool add_code(struct walk *w, Dwarf_Die *die, uint32_t parent, unsigned d
 
 	*number = MEW_NO_ITEM;
 	while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0) {
-		if (lo >= hi || !mew_elf_is_code(w->dwarf->module, lo))
+		if (!mew_dwarf_wants(w->dwarf, lo, hi) || !mew_elf_is_code(w->dwarf->module, lo))
 			continue;
 		if (*number == MEW_NO_ITEM && !add_node(w, die, parent, number))
 			return false;
@@ -60,7 +61,7 @@ static bool add_code(struct walk *w, Dwarf_Die *die, uint32_t parent, unsigned d
 			return false;
 	}
 	if (at < 0)
-		mew_dwarf_unit_damage(w->dwarf, w->unit);
+		mew_dwarf_unit_damage(w->dwarf, w->unit, NULL);
 	return true;
 }
 
@@ -68,18 +69,31 @@ static bool walk_children(struct walk *w, Dwarf_Die *parent, uint32_t node, unsi
 
 static bool visit_function(struct walk *w, Dwarf_Die *die, unsigned depth)
 {
+	bool was_passing = w->is_passing, is_done;
 	uint32_t number;
-	bool is_done;
 
 	if (!add_code(w, die, MEW_NO_ITEM, depth, &number))
 		return false;
-	/* a declaration has nothing below it; gcc puts the methods of local classes and lambdas into the abstract instance */
-	if (number == MEW_NO_ITEM && (!w->unit->has_scopes || !dwarf_hasattr(die, DW_AT_inline)))
+	/* what is below a function without a wanted address may be the code of its local classes and lambdas, no more */
+	if (number == MEW_NO_ITEM && !w->unit->has_scopes)
 		return true;
+	w->is_passing = number == MEW_NO_ITEM;
 	w->functions++;
 	is_done = walk_children(w, die, number, depth + 1);
 	w->functions--;
+	w->is_passing = was_passing;
 	return is_done;
+}
+
+static bool visit_inlined(struct walk *w, Dwarf_Die *die, uint32_t node, unsigned depth)
+{
+	uint32_t number;
+
+	if (w->is_passing)
+		return true;
+	if (!add_code(w, die, node, depth, &number))
+		return false;
+	return number == MEW_NO_ITEM || walk_children(w, die, number, depth + 1);
 }
 
 /* Types are most of the tree. Code in them: none in C; in C++ that of local classes only; anywhere in Rust and others. */
@@ -90,15 +104,11 @@ static bool may_hold_code(const struct walk *w)
 
 static bool visit(struct walk *w, Dwarf_Die *die, uint32_t node, unsigned depth)
 {
-	uint32_t number;
-
 	switch (dwarf_tag(die)) {
 	case DW_TAG_subprogram:
 		return visit_function(w, die, depth);
 	case DW_TAG_inlined_subroutine:
-		if (!add_code(w, die, node, depth, &number))
-			return false;
-		return walk_children(w, die, number == MEW_NO_ITEM ? node : number, depth + 1);
+		return visit_inlined(w, die, node, depth);
 	case DW_TAG_lexical_block:
 	case DW_TAG_try_block:
 	case DW_TAG_catch_block:
@@ -135,7 +145,7 @@ static bool walk_children(struct walk *w, Dwarf_Die *parent, uint32_t node, unsi
 		child = next;
 	}
 	if (status < 0)
-		mew_dwarf_unit_damage(w->dwarf, w->unit);
+		mew_dwarf_unit_damage(w->dwarf, w->unit, NULL);
 	return true;
 }
 
@@ -166,12 +176,26 @@ static bool is_cxx(Dwarf_Die *unit)
 	}
 }
 
+static void read_lines(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
+{
+	Dwarf_Attribute memory;
+	const char *directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &memory)), *why;
+	Dwarf_Word offset;
+
+	if (dwarf_formudata(dwarf_attr(&unit->die, DW_AT_stmt_list, &memory), &offset) != 0)
+		return;
+	unit->has_lines = true;
+	why = mew_line_program_open(&unit->lines, &d->sections, offset, directory == NULL ? "" : directory);
+	if (why == NULL)
+		why = mew_line_program_run(&unit->lines, d->module, (uint32_t)(unit - d->units), d->addresses, d->n, d->rows);
+	if (why != NULL)
+		mew_dwarf_unit_damage(d, unit, why);
+}
+
 bool mew_dwarf_unit_load(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
 {
 	struct walk w = { .dwarf = d, .unit = unit };
-	Dwarf_Lines *lines;
 	uint8_t type;
-	size_t n;
 
 	if (unit->is_loaded)
 		return true;
@@ -180,8 +204,7 @@ bool mew_dwarf_unit_load(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
 	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &unit->code, NULL, NULL, NULL) != 0 ||
 	    type != DW_UT_skeleton)
 		unit->code = unit->die;
-	if (dwarf_hasattr(&unit->die, DW_AT_stmt_list) && dwarf_getsrclines(&unit->die, &lines, &n) != 0)
-		mew_dwarf_unit_damage(d, unit);
+	read_lines(d, unit);
 	if (unit->code.addr == NULL)
 		return true;
 	unit->has_scopes = is_scoped_language(&unit->code);
@@ -191,6 +214,7 @@ bool mew_dwarf_unit_load(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
 
 void mew_dwarf_unit_fini(struct mew_dwarf_unit *unit)
 {
+	mew_line_program_close(&unit->lines);
 	mew_ranges_fini(&unit->ranges);
 	free(unit->nodes);
 	unit->nodes = NULL;

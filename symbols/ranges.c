@@ -122,6 +122,21 @@ uint32_t mew_ranges_find(const struct mew_ranges *r, uint64_t address)
 	return low == 0 ? MEW_NO_ITEM : r->cuts[low - 1].item;
 }
 
+size_t mew_first_from(const uint64_t *addresses, size_t n, uint64_t address)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (addresses[middle] < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 void mew_ranges_fini(struct mew_ranges *r)
 {
 	free(r->all);

@@ -42,6 +42,9 @@ uint32_t mew_ranges_find(const struct mew_ranges *r, uint64_t address);
 
 void mew_ranges_fini(struct mew_ranges *r);
 
+/* Number of the first of n ascending addresses that is not below `address`; n where there is none. */
+size_t mew_first_from(const uint64_t *addresses, size_t n, uint64_t address);
+
 /* Grow an array to hold one more of `bytes` each; true on success. *items may move. */
 bool mew_grow(void *items, size_t *capacity, size_t used, size_t bytes);
 

@@ -22,7 +22,7 @@ struct resolver {
 	struct mew_symtab symtab;
 	struct mew_starts starts;
 	struct mew_dwarf dwarf;
-	bool has_dwarf;
+	bool has_dwarf, has_symtab, is_out_of_memory;
 	char why[MEW_WHY_MAX]; /* about the whole module; "" nothing is wrong with it */
 };
 
@@ -37,13 +37,22 @@ static void free_texts(struct texts *t)
 	free(t->file);
 }
 
-/* A function that debug information does not place (assembly) is defined where its first instruction is. */
-static bool place(struct resolver *r, const struct mew_symbol *symbol, struct mew_symbols_frame *f, struct texts *t)
+/* Reading the symbol tables takes longer than all else where few are asked for, so not before one is. */
+static const struct mew_symbol *symbol_at(struct resolver *r, uint64_t address)
+{
+	if (!r->has_symtab && !mew_symtab_init(&r->symtab, &r->module))
+		r->is_out_of_memory = true;
+	r->has_symtab = true;
+	return r->is_out_of_memory ? NULL : mew_symtab_find(&r->symtab, address);
+}
+
+/* A function that debug information does not place (assembly, what the compiler made) is where its first instruction is. */
+static bool place(struct resolver *r, uint64_t entry, struct mew_symbols_frame *f, struct texts *t)
 {
 	const char *file;
 	uint32_t line;
 
-	if (!r->has_dwarf || symbol == NULL || !mew_dwarf_line(&r->dwarf, symbol->lo, &file, &line) || file == NULL)
+	if (!r->has_dwarf || entry == 0 || !mew_dwarf_place(&r->dwarf, entry, &file, &line) || file == NULL)
 		return true;
 	t->file = strdup(file);
 	if (t->file == NULL)
@@ -52,6 +61,23 @@ static bool place(struct resolver *r, const struct mew_symbol *symbol, struct me
 	f->file = t->file;
 	f->function_line = line;
 	return true;
+}
+
+/* The lines that place() will want are read together: each line program runs once more at most. */
+static bool ask_places(struct resolver *r)
+{
+	const struct mew_symbols_query *q = r->query;
+	struct mew_dwarf_frame frames[MEW_INLINE_MAX];
+
+	for (size_t i = 0; i < q->n; i++) {
+		size_t n = mew_dwarf_frames(&r->dwarf, q->offsets[i], frames);
+		const struct mew_symbol *symbol = n > 0 ? NULL : symbol_at(r, q->offsets[i]);
+		uint64_t entry = n > 0 ? frames[n - 1].entry : symbol != NULL ? symbol->lo : 0;
+
+		if (r->is_out_of_memory || r->dwarf.is_out_of_memory || !mew_dwarf_ask(&r->dwarf, q->offsets[i], entry))
+			return false;
+	}
+	return mew_dwarf_answer(&r->dwarf);
 }
 
 static bool name_by_symbol(const struct mew_symbol *symbol, struct mew_symbols_frame *f, struct texts *t,
@@ -64,16 +90,16 @@ static bool name_by_symbol(const struct mew_symbol *symbol, struct mew_symbols_f
 
 static int emit(struct resolver *r, size_t index, unsigned depth, const struct mew_dwarf_frame *from, bool is_outermost)
 {
-	const struct mew_symbol *symbol = is_outermost ? mew_symtab_find(&r->symtab, r->query->offsets[index]) : NULL;
+	bool is_unsure = is_outermost && (from->function[0] == '\0' || !from->is_qualified);
+	const struct mew_symbol *symbol = is_unsure ? symbol_at(r, r->query->offsets[index]) : NULL;
 	struct mew_symbols_frame f = { index, depth, from->function, from->file, from->function_line, from->line };
 	struct texts t = { NULL, NULL };
-	bool is_plain = from->function[0] == '\0' ||
-			(!from->is_qualified && symbol != NULL && mew_is_mangled(symbol->name));
+	bool is_plain = from->function[0] == '\0' || (symbol != NULL && mew_is_mangled(symbol->name));
 	int status = MEW_E_NOMEM;
 
 	if (is_plain && symbol != NULL && !name_by_symbol(symbol, &f, &t, false))
 		goto end;
-	if (f.function_line == 0 && !place(r, symbol, &f, &t))
+	if (is_outermost && f.function_line == 0 && !place(r, from->entry, &f, &t))
 		goto end;
 	if (f.function[0] == '\0')
 		f.function = "(unnamed function)";
@@ -92,7 +118,7 @@ static int emit_symbol(struct resolver *r, size_t index, const struct mew_symbol
 
 	if (r->has_dwarf)
 		(void)mew_dwarf_line(&r->dwarf, r->query->offsets[index], &file, &f.line);
-	if (name_by_symbol(symbol, &f, &t, true) && place(r, symbol, &f, &t) &&
+	if (name_by_symbol(symbol, &f, &t, true) && place(r, symbol->lo, &f, &t) &&
 	    r->query->frame(r->query->data, &f) == 0)
 		status = MEW_OK;
 	free_texts(&t);
@@ -109,13 +135,13 @@ static int resolve_one(struct resolver *r, size_t index)
 	struct mew_dwarf_frame frames[MEW_INLINE_MAX];
 	uint64_t offset = r->query->offsets[index];
 	size_t n = r->has_dwarf ? mew_dwarf_frames(&r->dwarf, offset, frames) : 0;
-	const struct mew_symbol *symbol = n > 0 ? NULL : mew_symtab_find(&r->symtab, offset);
+	const struct mew_symbol *symbol = n > 0 ? NULL : symbol_at(r, offset);
 	uint64_t start;
 	const char *damage = r->has_dwarf ? mew_dwarf_note(&r->dwarf, offset) : NULL;
 	char missing[MEW_WHY_MAX];
 	int status = MEW_OK;
 
-	if (r->has_dwarf && r->dwarf.is_out_of_memory)
+	if (r->is_out_of_memory || (r->has_dwarf && r->dwarf.is_out_of_memory))
 		return MEW_E_NOMEM;
 	for (size_t i = 0; i < n && status == MEW_OK; i++)
 		status = emit(r, index, (unsigned)i, &frames[i], i + 1 == n);
@@ -143,13 +169,11 @@ static int resolve_all(struct resolver *r)
 	const struct mew_symbols_query *q = r->query;
 	int status = MEW_OK;
 
-	if (!mew_symtab_init(&r->symtab, &r->module))
-		return MEW_E_NOMEM;
 	mew_starts_init(&r->starts, &r->module);
 	(void)snprintf(r->why, sizeof r->why, "%s", r->module.why);
 	if (r->module.dwarf != NULL) {
-		r->has_dwarf = mew_dwarf_open(&r->dwarf, &r->module, r->why);
-		if (r->has_dwarf && !mew_dwarf_load(&r->dwarf, q->offsets, q->n))
+		r->has_dwarf = mew_dwarf_open(&r->dwarf, &r->module, q->offsets, q->n, r->why);
+		if (r->has_dwarf && (!mew_dwarf_load(&r->dwarf) || !ask_places(r)))
 			return MEW_E_NOMEM;
 	}
 	for (size_t i = 0; i < q->n && status == MEW_OK; i++)
