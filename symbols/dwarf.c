@@ -203,7 +203,8 @@ bool mew_dwarf_place(struct mew_dwarf *d, uint64_t place, const char **file, uin
 {
 	size_t number = d->place_rows == NULL ? d->nplaces : mew_first_from(d->place_addresses, d->nplaces, place);
 
-	return number < d->nplaces && d->place_addresses[number] == place && tell(d, &d->place_rows[number], file, line);
+	return number < d->nplaces && d->place_addresses[number] == place &&
+	       tell(d, &d->place_rows[number], file, line);
 }
 
 size_t mew_dwarf_frames(struct mew_dwarf *d, uint64_t address, struct mew_dwarf_frame *out)

@@ -83,7 +83,8 @@ struct mew_dwarf_frame { /* texts live until mew_dwarf_close() */
  * why           returned when it cannot be read: one sentence, MEW_WHY_MAX bytes
  * Returns       true; mew_dwarf_close() in either case
  */
-bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, const uint64_t *addresses, size_t n, char *why);
+bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, const uint64_t *addresses, size_t n,
+		    char *why);
 void mew_dwarf_close(struct mew_dwarf *d);
 
 /* Read these units, so that mew_dwarf_note() knows all damage. False without memory. */

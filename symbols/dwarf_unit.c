@@ -187,7 +187,8 @@ static void read_lines(struct mew_dwarf *d, struct mew_dwarf_unit *unit)
 	unit->has_lines = true;
 	why = mew_line_program_open(&unit->lines, &d->sections, offset, directory == NULL ? "" : directory);
 	if (why == NULL)
-		why = mew_line_program_run(&unit->lines, d->module, (uint32_t)(unit - d->units), d->addresses, d->n, d->rows);
+		why = mew_line_program_run(&unit->lines, d->module, (uint32_t)(unit - d->units), d->addresses, d->n,
+					   d->rows);
 	if (why != NULL)
 		mew_dwarf_unit_damage(d, unit, why);
 }

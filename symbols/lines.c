@@ -28,7 +28,8 @@ void mew_line_sections_init(struct mew_line_sections *s, Elf *elf)
 	if (elf_getshdrstrndx(elf, &names) != 0)
 		return;
 	while ((section = elf_nextscn(elf, section)) != NULL) {
-		const char *name = gelf_getshdr(section, &header) == NULL ? NULL : elf_strptr(elf, names, header.sh_name);
+		bool is_there = gelf_getshdr(section, &header) != NULL;
+		const char *name = is_there ? elf_strptr(elf, names, header.sh_name) : NULL;
 		struct mew_bytes *to;
 		Elf_Data *data;
 
@@ -217,8 +218,8 @@ void mew_line_program_close(struct mew_line_program *p)
 
 /* --- files ------------------------------------------------------------------------------------------------------- */
 
-static bool find_entry(const struct mew_line_program *p, const struct mew_line_table *t, uint64_t index, const char **path,
-		       uint64_t *directory)
+static bool find_entry(const struct mew_line_program *p, const struct mew_line_table *t, uint64_t index,
+		       const char **path, uint64_t *directory)
 {
 	struct mew_bytes b = t->entries;
 

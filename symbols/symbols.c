@@ -46,7 +46,7 @@ static const struct mew_symbol *symbol_at(struct resolver *r, uint64_t address)
 	return r->is_out_of_memory ? NULL : mew_symtab_find(&r->symtab, address);
 }
 
-/* A function that debug information does not place (assembly, what the compiler made) is where its first instruction is. */
+/* Assembly, and what the compiler made, is placed where its first instruction is. */
 static bool place(struct resolver *r, uint64_t entry, struct mew_symbols_frame *f, struct texts *t)
 {
 	const char *file;
