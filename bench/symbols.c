@@ -47,8 +47,10 @@ static uint64_t *read_addresses(const char *path, size_t *n)
 		die(path, strerror(errno));
 	for (*n = 0; fgets(line, sizeof line, f) != NULL; (*n)++) {
 		if (*n == capacity) {
-			uint64_t *grown = reallocarray(all, capacity = capacity == 0 ? 1024 : 2 * capacity, sizeof *all);
+			uint64_t *grown;
 
+			capacity = capacity == 0 ? 1024 : 2 * capacity;
+			grown = reallocarray(all, capacity, sizeof *all);
 			if (grown == NULL)
 				die(path, "no memory");
 			all = grown;

@@ -13,6 +13,8 @@
 /* A longer name is shown as it is: the demangler's recursion grows with it. */
 #define LONGEST 16384
 
+#define RUST_HASH 19 /* "::h" and 16 digits */
+
 typedef char *demangle_fn(const char *mangled, char *buffer, size_t *bytes, int *status);
 
 #ifdef HAVE_CXA_DEMANGLE
@@ -38,6 +40,50 @@ bool mew_is_mangled(const char *name)
 	return name[0] == '_' && name[1] == 'Z';
 }
 
+/* Rust's older names are C++ ones of a path that ends in a hash: "core::fmt::write::h0123456789abcdef". */
+static bool cut_rust_hash(char *name)
+{
+	size_t n = strlen(name);
+
+	if (n < RUST_HASH || memcmp(name + n - RUST_HASH, "::h", 3) != 0 ||
+	    strspn(name + n - RUST_HASH + 3, "0123456789abcdef") != RUST_HASH - 3)
+		return false;
+	name[n - RUST_HASH] = '\0';
+	return true;
+}
+
+/* They spell what may not stand in a path of C++. Shortens the name in place. */
+static void spell_rust(char *name)
+{
+	static const struct {
+		const char *from, *to;
+	} spellings[] = { { "$LT$", "<" },   { "$GT$", ">" },	{ "$LP$", "(" },   { "$RP$", ")" },   { "$C$", "," },
+			  { "$RF$", "&" },   { "$BP$", "*" },	{ "$SP$", "@" },   { "$u20$", " " },  { "$u27$", "'" },
+			  { "$u5b$", "[" },  { "$u5d$", "]" },	{ "$u7b$", "{" },  { "$u7d$", "}" },  { "$u3b$", ";" },
+			  { "$u2b$", "+" },  { "$u22$", "\"" }, { "..", "::" } };
+	const char *in = name;
+	char *out = name;
+
+	while (*in != '\0') {
+		size_t n = 0;
+
+		/* a part that begins with a spelling has a "_" in front */
+		if (in[0] == '_' && in[1] == '$' && (in == name || in[-1] == ':'))
+			in++;
+		for (size_t i = 0; n == 0 && i < sizeof spellings / sizeof spellings[0]; i++) {
+			if (strncmp(in, spellings[i].from, strlen(spellings[i].from)) != 0)
+				continue;
+			n = strlen(spellings[i].from);
+			memcpy(out, spellings[i].to, strlen(spellings[i].to));
+			out += strlen(spellings[i].to);
+		}
+		if (n == 0)
+			*out++ = *in;
+		in += n > 0 ? n : 1;
+	}
+	*out = '\0';
+}
+
 char *mew_demangle(const char *name, bool keep_clone)
 {
 	size_t n = strcspn(name, "@");
@@ -55,5 +101,7 @@ char *mew_demangle(const char *name, bool keep_clone)
 	if (readable == NULL)
 		return copy;
 	free(copy);
+	if (cut_rust_hash(readable))
+		spell_rust(readable);
 	return readable;
 }

@@ -1,5 +1,5 @@
 /*
- * demangle.h - readable names of C++ (and old Rust) functions.
+ * demangle.h - readable names of C++ and Rust functions.
  * Layer L3, inside libmew_symbols.
  */
 #ifndef MEW_SYMBOLS_DEMANGLE_H
@@ -11,7 +11,8 @@
 bool mew_is_mangled(const char *name);
 
 /*
- * A copy of a symbol's name for people: without a version ("memcpy@@GLIBC_2.14"), demangled where possible.
+ * A copy of a symbol's name for people: without a version ("memcpy@@GLIBC_2.14"), demangled where possible;
+ * Rust's without the hash behind them.
  *
  * keep_clone  leave what the compiler appended ("[clone .cold]", ".constprop.0")
  * Returns     a string to be freed; NULL without memory

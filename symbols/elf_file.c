@@ -174,11 +174,14 @@ bool mew_elf_module_open(struct mew_elf_module *m, const char *path, const char 
 		m->dwarf = m->file.elf;
 	else if (!is_vdso && mew_debug_file_find(&m->debug, &m->file, m->why))
 		m->dwarf = mew_elf_has_dwarf(m->debug.elf) ? m->debug.elf : NULL;
+	if (!is_vdso && m->debug.elf == NULL)
+		mew_small_elf_open(m);
 	return true;
 }
 
 void mew_elf_module_close(struct mew_elf_module *m)
 {
+	mew_small_elf_close(m);
 	mew_elf_close(&m->debug);
 	mew_elf_close(&m->file);
 	free(m->code);

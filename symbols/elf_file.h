@@ -24,9 +24,15 @@ struct mew_code_range {
 	uint64_t lo, hi;
 };
 
+struct mew_small_elf { /* symbols of a stripped file, unpacked from its .gnu_debugdata */
+	Elf *elf;
+	unsigned char *bytes;
+};
+
 struct mew_elf_module {
 	struct mew_elf file;  /* what was mapped into the process */
 	struct mew_elf debug; /* elf NULL: there is no separate one */
+	struct mew_small_elf small; /* elf NULL: none */
 	Elf *dwarf;           /* the one of the two that has .debug_info; NULL: neither. Borrowed */
 	struct mew_code_range *code; /* its executable sections */
 	size_t ncode;
@@ -49,6 +55,10 @@ void mew_elf_close(struct mew_elf *f);
  */
 bool mew_elf_module_open(struct mew_elf_module *m, const char *path, const char *build_id, char *why);
 void mew_elf_module_close(struct mew_elf_module *m);
+
+/* Unpack the .gnu_debugdata of m->file where it has one; m->why says why that did not work. Close in either case. */
+void mew_small_elf_open(struct mew_elf_module *m);
+void mew_small_elf_close(struct mew_elf_module *m);
 
 /* Is this address inside an executable section? */
 bool mew_elf_is_code(const struct mew_elf_module *m, uint64_t address);

@@ -83,7 +83,15 @@ static bool ask_places(struct resolver *r)
 static bool name_by_symbol(const struct mew_symbol *symbol, struct mew_symbols_frame *f, struct texts *t,
 			   bool keep_clone)
 {
+	char *stub = NULL;
+
 	t->name = mew_demangle(symbol->name, keep_clone);
+	if (t->name != NULL && symbol->is_stub) {
+		if (asprintf(&stub, "%s@plt", t->name) < 0)
+			return false;
+		free(t->name);
+		t->name = stub;
+	}
 	f->function = t->name;
 	return t->name != NULL;
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stubs.h"
+
 /* Sized before unsized, functions before labels, global before weak before local, malloc before __libc_malloc. */
 static unsigned rank_of(const GElf_Sym *symbol, const char *name)
 {
@@ -56,7 +58,7 @@ static bool add_section(struct mew_symtab *t, const struct mew_elf_module *m, El
 		if (!mew_grow(&t->symbols, &t->capacity, t->n, sizeof *t->symbols))
 			return false;
 		t->symbols[t->n++] = (struct mew_symbol){ symbol.st_value, symbol.st_value + symbol.st_size, name,
-							   rank_of(&symbol, name) };
+							   rank_of(&symbol, name), false };
 	}
 	return true;
 }
@@ -130,7 +132,8 @@ static void fill_sizes(struct mew_symtab *t, const struct mew_elf_module *m)
 bool mew_symtab_init(struct mew_symtab *t, const struct mew_elf_module *m)
 {
 	*t = (struct mew_symtab){ .n = 0 };
-	if (!add_file(t, m, m->file.elf) || !add_file(t, m, m->debug.elf))
+	if (!add_file(t, m, m->file.elf) || !add_file(t, m, m->debug.elf) || !add_file(t, m, m->small.elf) ||
+	    !mew_stubs_add(t, m))
 		return false;
 	if (t->n > 0)
 		qsort(t->symbols, t->n, sizeof *t->symbols, by_address);

@@ -12,6 +12,7 @@ struct mew_symbol {
 	uint64_t lo, hi;  /* hi == lo while its size is unknown */
 	const char *name; /* in the file's string table; may have a version behind '@' */
 	unsigned rank;    /* which of several names of one address to show; higher is better */
+	bool is_stub;     /* of the linkage table: jumps to the function of that name in another module */
 };
 
 struct mew_symtab {
@@ -21,7 +22,8 @@ struct mew_symtab {
 };
 
 /*
- * Index the functions of .symtab and .dynsym of the module and of its debug file, as far as there are any.
+ * Index the functions of .symtab and .dynsym of the module, of the small .symtab compressed in its .gnu_debugdata and of
+ * its debug file, as far as there are any; and the stubs of its linkage table.
  *
  * m        borrowed; must stay open as long as the table is used
  * Returns  true, also for a module without symbols; false without memory; fini in either case

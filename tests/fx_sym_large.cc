@@ -1,7 +1,6 @@
 /*
  * fx_sym_large.cc - code of the size and depth of a C++ library: containers, algorithms, lambdas, streams, expressions.
- * A fixture: no layer; compiled with -g -O2 by symbols.sh of tests/ and of bench/. FX_PART makes its types others,
- * FX_MORE makes more of them, FX_REGEX adds an expression.
+ * A fixture: no layer; compiled with -g -O2 by symbols.sh of tests/ and of bench/. FX_REGEX adds an expression.
  */
 #include <algorithm>
 #include <functional>
@@ -15,9 +14,6 @@
 #include <vector>
 #ifdef FX_REGEX
 #include <regex>
-#endif
-#ifndef FX_PART
-#define FX_PART 0
 #endif
 
 namespace fx
@@ -109,12 +105,8 @@ template <int N> double work(const std::string &name)
 	return s.total() + static_cast<double>(s.text().size()) + s.scaled()(N);
 }
 
-template double work<FX_PART * 10>(const std::string &);
-#ifdef FX_MORE
-template double work<FX_PART * 10 + 1>(const std::string &);
-template double work<FX_PART * 10 + 2>(const std::string &);
-template double work<FX_PART * 10 + 3>(const std::string &);
-#endif
+template double work<1>(const std::string &);
+template double work<2>(const std::string &);
 #ifdef FX_REGEX
 bool match(const std::string &text)
 {
