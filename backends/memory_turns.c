@@ -9,10 +9,13 @@
 
 #include "memory.h"
 
+#include "os.h"
 #include "sink.h"
+#include "trace.h"
 #include "trend.h"
 
 #define LIVE_POINTS 50u /* that a row shows of them */
+#define SHOWN_NS 1000000u
 
 static struct {
 	unsigned lock;
@@ -21,6 +24,10 @@ static struct {
 	uint64_t first, least, most;
 	uint64_t usual; /* of the first turn that was no thread's first */
 	bool has_usual, uneven;
+
+	/* what the timeline has of them last */
+	uint64_t shown_ns, shown_allocations;
+	int64_t shown_live, highest;
 
 	/* live bytes after so many iterations: every `stride`-th turn, so that the room suffices for any number */
 	uint64_t iterations, stride;
@@ -38,6 +45,8 @@ void mew_heap_turns_begin(unsigned threads)
 	turns.iterations = 0;
 	turns.stride = 1;
 	turns.npoints = 0;
+	turns.shown_ns = turns.shown_allocations = 0;
+	turns.shown_live = turns.highest = 0;
 }
 
 void mew_heap_turns_join(struct mew_heap_thread *self)
@@ -84,12 +93,42 @@ static void note_allocations(struct mew_heap_thread *self, uint64_t n)
 	self->has_turned = true;
 }
 
+static void show(const char *name, const char *series, uint64_t now, uint64_t value)
+{
+	struct mew_trace_record r = { MEW_TRACE_COUNTER, series, name, now, value };
+
+	mew_trace_push(&r);
+}
+
+/*
+ * A step on the timeline where the live heap changed by more than 1/256 of its peak, and otherwise at most one in a
+ * millisecond; the rate is over the time since the step before. Lock held.
+ */
+static void show_heap(uint64_t allocations, int64_t live)
+{
+	uint64_t now = mew_os_now_ns();
+	int64_t change = live > turns.shown_live ? live - turns.shown_live : turns.shown_live - live;
+
+	if (live > turns.highest)
+		turns.highest = live;
+	if (turns.shown_ns != 0 && now - turns.shown_ns < SHOWN_NS && change <= turns.highest / 256)
+		return;
+	show("live heap", "bytes", now, live > 0 ? (uint64_t)live : 0);
+	if (turns.shown_ns != 0 && now > turns.shown_ns)
+		show("allocations", "per second", now,
+		     (allocations - turns.shown_allocations) * 1000000000u / (now - turns.shown_ns));
+	turns.shown_ns = now;
+	turns.shown_allocations = allocations;
+	turns.shown_live = live;
+}
+
 void mew_heap_turn(struct mew_heap_thread *self, uint64_t iterations)
 {
-	uint64_t sum;
+	uint64_t sum, all;
 	int64_t live;
 
 	mew_heap_totals(&sum, &live);
+	all = sum;
 	if (turns.threads != 1)
 		sum = self->allocations;
 	if (!mew_heap_lock(&turns.lock))
@@ -101,6 +140,8 @@ void mew_heap_turn(struct mew_heap_thread *self, uint64_t iterations)
 	if (iterations > turns.largest)
 		turns.largest = iterations;
 	note_live(live);
+	if (mew_trace_is_on())
+		show_heap(all, live);
 	mew_heap_unlock(&turns.lock);
 }
 

@@ -5,12 +5,14 @@
 #include "config.h"
 
 #include "cli.h"
+#include "cli_trace.h"
 #include "textual.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@
 
 enum flag_id {
 	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
-	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_EMBED_SOURCE, F_COLOR, F_PROGRESS, F_VERSION, F_HELP, F_REPORT
+	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_EMBED_SOURCE, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT, F_VERSION, F_HELP, F_REPORT
 };
 
 struct flag {
@@ -49,6 +51,8 @@ static const struct flag flags[] = {
 	{ F_CAPTURE, "capture", required_argument, "--capture yes|no", "keep what bodies print apart, show it for failed cases (yes)" },
 	{ F_DRY_RUN, "dry-run", no_argument, "--dry-run", "run each case once, without figures" },
 	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
+	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the run on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
+	{ F_REDACT, "redact", required_argument, "--redact RE", "show the command line in it, \"***\" for what matches" },
 	{ 'q', NULL, no_argument, "-q", "tables alone" },
 	{ 'v', NULL, no_argument, "-v", "every figure, and why one is absent" },
 	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
@@ -192,6 +196,17 @@ static int when(const char *shown, const char *text, enum mew_when *out)
 	return mew_when_parse(text, out) ? MEW_EXIT_FINE : bad(shown, text, "auto, always or never");
 }
 
+static int redact(struct mew_cli *c, const char *text)
+{
+	regex_t re;
+
+	if (regcomp(&re, text, REG_EXTENDED | REG_NOSUB) != 0)
+		return bad("--redact", text, "an extended regular expression");
+	regfree(&re);
+	c->redact = text;
+	return MEW_EXIT_FINE;
+}
+
 static int capture(struct mew_cli *c, const char *text)
 {
 	if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
@@ -275,6 +290,13 @@ static int apply(struct mew_cli *c, int id, const char *value)
 		return MEW_EXIT_FINE;
 	case F_COLOR:
 		return when("--color", value, &c->color);
+	case F_TRACE:
+		if (value != NULL && value[0] == '\0')
+			return bad("--trace", value, "a file name");
+		c->trace = value != NULL ? value : MEW_TRACE_DEFAULT;
+		return MEW_EXIT_FINE;
+	case F_REDACT:
+		return redact(c, value);
 	case F_PROGRESS:
 		return when("--progress", value, &c->progress);
 	case F_VERSION:
@@ -336,6 +358,8 @@ int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
 	*c = (struct mew_cli){ .passes = { true, false, false }, .host = { .capture = true } };
 	mew_plan_defaults(&c->plan);
 	c->host.hooks = c->hooks;
+	c->argc = argc;
+	c->argv = argv;
 	long_options(options, MEW_COUNTOF(options));
 	optind = 0;
 	opterr = 0;

@@ -28,6 +28,10 @@ struct mew_cli {
 	const char *hooks[MEW_CLI_LIST_MAX];
 	struct mew_cli_output outputs[MEW_CLI_LIST_MAX];
 	size_t noutputs;
+	const char *trace;  /* the file of --trace; NULL: none */
+	const char *redact; /* what command lines in it do not show */
+	int argc;           /* of the command line as it was given */
+	char **argv;
 	bool quiet, verbose, help, version, embed_source;
 	enum mew_when color, progress;
 	char **programs; /* what is left of argv */

@@ -5,10 +5,11 @@
 #include "config.h"
 
 #include "cli.h"
-
+#include "cli_trace.h"
 #include "cpu_ladder.h"
 #include "environment.h"
 #include "error.h"
+#include "os.h"
 #include "output.h"
 #include "select.h"
 #include "session.h"
@@ -33,6 +34,7 @@ struct run {
 	struct mew_progress progress;
 	size_t steps_before;          /* progress: passes and programs behind */
 	size_t steps;
+	bool measured;                /* there is a run to show */
 };
 
 static const char *const pass_names[MEW_PASSES] = { "time", "memory", "CPU" };
@@ -58,6 +60,7 @@ static bool show_progress(void *data, const struct mew_plan_case *c, enum mew_pa
 	struct run *r = data;
 
 	(void)total;
+	mew_cli_trace_tick();
 	mew_progress_show(&r->progress, c, c->key, (int)pass, pass_names[pass], r->steps_before + done, r->steps);
 	return interrupted == 0;
 }
@@ -94,6 +97,7 @@ static void choose_of(struct run *r, size_t i, const struct mew_select *select)
 			.key = c->key,
 			.label = c->label,
 			.tags = c->tags,
+			.after = c->after,
 			.program = h->program,
 			.threads = c->threads,
 			.min_time = c->min_time,
@@ -147,24 +151,36 @@ static void fail_pass(struct run *r, size_t i, enum mew_pass pass, const struct 
 	}
 }
 
+/* One program's part of a pass. */
+static void run_program(struct run *r, size_t i, enum mew_pass pass)
+{
+	struct mew_driver driver = mew_host_driver(&r->hosts[i]);
+	uint64_t start = mew_os_now_ns();
+	const char *name = strrchr(r->hosts[i].program, '/');
+	struct mew_error err;
+	int status = mew_host_begin_pass(&r->hosts[i], pass, &err);
+
+	if (status == MEW_OK)
+		status = mew_plan_run(&driver, r->cases[i], r->ncases[i], pass, &r->cli->plan, r->model, &err);
+	if (status != MEW_OK && !interrupted)
+		fail_pass(r, i, pass, &err);
+	mew_cli_trace_since(start, "benchmark", name != NULL ? name + 1 : r->hosts[i].program, NULL);
+	r->steps_before += steps_of(r, i, pass);
+}
+
 static void run_passes(struct run *r)
 {
 	for (int pass = 0; pass < MEW_PASSES; pass++) {
-		for (size_t i = 0; r->cli->passes[pass] && i < r->nhosts && !interrupted; i++) {
-			struct mew_driver driver = mew_host_driver(&r->hosts[i]);
-			struct mew_error err;
-			int status;
+		uint64_t start = mew_os_now_ns();
+		char name[24];
 
-			if (r->ncases[i] == 0)
-				continue;
-			status = mew_host_begin_pass(&r->hosts[i], (enum mew_pass)pass, &err);
-			if (status == MEW_OK)
-				status = mew_plan_run(&driver, r->cases[i], r->ncases[i], (enum mew_pass)pass, &r->cli->plan,
-						      r->model, &err);
-			if (status != MEW_OK && !interrupted)
-				fail_pass(r, i, (enum mew_pass)pass, &err);
-			r->steps_before += steps_of(r, i, (enum mew_pass)pass);
-		}
+		if (!r->cli->passes[pass])
+			continue;
+		for (size_t i = 0; i < r->nhosts && !interrupted; i++)
+			if (r->ncases[i] > 0)
+				run_program(r, i, (enum mew_pass)pass);
+		(void)snprintf(name, sizeof name, "%s pass", pass_names[pass]);
+		mew_cli_trace_since(start, "pass", name, NULL);
 	}
 	mew_progress_clear(&r->progress);
 }
@@ -197,6 +213,7 @@ int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m, const st
 
 	for (size_t i = 0; i < c->noutputs; i++) {
 		const struct mew_cli_output *o = &c->outputs[i];
+		uint64_t start = mew_os_now_ns();
 		struct mew_error err;
 
 		if (mew_output_report(o->report, &in, o->path, &err) != MEW_OK) {
@@ -205,6 +222,7 @@ int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m, const st
 		} else if (!c->quiet && strcmp(o->path, "-") != 0) {
 			(void)fprintf(stderr, "wrote %s\n", o->path);
 		}
+		mew_cli_trace_since(start, "report", o->report->name, NULL);
 	}
 	return code;
 }
@@ -258,8 +276,11 @@ static int finish(struct run *r)
 {
 	struct mew_error err;
 	int status, code, files;
+	uint64_t start;
 
+	start = mew_os_now_ns();
 	status = mew_session_finish(r->model, &err);
+	mew_cli_trace_since(start, "report", "names and figures", NULL);
 	if (status != MEW_OK) {
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;
@@ -306,6 +327,7 @@ static int run_all(struct run *r)
 	for (int pass = 0; pass < MEW_PASSES; pass++)
 		for (size_t i = 0; r->cli->passes[pass] && i < r->nhosts; i++)
 			r->steps += steps_of(r, i, (enum mew_pass)pass);
+	r->measured = true;
 	run_passes(r);
 	return finish(r);
 }
@@ -330,7 +352,9 @@ int mew_cli_run(struct mew_cli *c)
 		c->plan.progress_data = &r;
 		mew_progress_init(&r.progress, c->progress);
 		mew_environment_machine(r.model);
-		code = run_all(&r);
+		code = mew_cli_trace_begin(c);
+		if (code == MEW_EXIT_FINE)
+			code = run_all(&r);
 		mew_progress_clear(&r.progress);
 	}
 	for (size_t i = 0; i < r.nhosts; i++) {
@@ -341,7 +365,7 @@ int mew_cli_run(struct mew_cli *c)
 	free(r.cases);
 	free(r.ncases);
 	mew_model_free(r.model);
-	return code;
+	return mew_cli_trace_end(c, r.measured, code); /* the workers have left, and their fragments are whole */
 }
 
 int mew_main(int argc, char **argv)

@@ -206,6 +206,7 @@ static int learn_cases(struct mew_host *h, struct mew_error *err)
 		c->min_time = mew_wire_real(&h->in);
 		c->iterations = mew_wire_number(&h->in);
 		c->repetitions = (unsigned)mew_wire_number(&h->in);
+		c->after = copy(mew_wire_text(&h->in));
 		if (c->key == NULL)
 			h->in.failed = true;
 	}
@@ -249,6 +250,7 @@ void mew_host_close(struct mew_host *h)
 		free(h->cases[i].key);
 		free(h->cases[i].label);
 		free(h->cases[i].tags);
+		free(h->cases[i].after);
 	}
 	free(h->cases);
 	free(h->opened);

@@ -9,7 +9,7 @@
 #include "wire.h"
 
 struct mew_host_case { /* as the worker lists it */
-	char *key, *label, *tags;
+	char *key, *label, *tags, *after;
 	unsigned threads;
 	double min_time;
 	uint64_t iterations;

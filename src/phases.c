@@ -7,7 +7,10 @@
 #include "phases.h"
 
 #include "error.h"
+#include "os.h"
+#include "trace_log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +59,24 @@ static struct mew_phase_info info_of(struct mew_phases *p, int phase, uint64_t l
 	};
 }
 
+static int call(const struct mew_hook *h, const char *which, int (*function)(const struct mew_phase_info *, void *),
+		const struct mew_phase_info *info)
+{
+	uint64_t start = mew_trace_is_on() ? mew_os_now_ns() : 0;
+	char name[120];
+	int got;
+
+	if (function == NULL)
+		return 0;
+	got = function(info, h->data);
+	if (start != 0) {
+		(void)snprintf(name, sizeof name, "%s: %s", h->name, which);
+		mew_trace_slice(&(struct mew_trace_slice){
+			.category = "hook", .name = name, .start_ns = start, .end_ns = mew_os_now_ns() });
+	}
+	return got;
+}
+
 static int fault(struct mew_error *err, const struct mew_hook *h, const char *call, int phase, int got)
 {
 	return mew_error_set(err, MEW_E_BODY, "hook \"%s\" failed in %s of %s (it returned %d)", h->name, call,
@@ -69,7 +90,7 @@ static int end_all(struct mew_phases *p, const struct mew_phase_info *info, size
 
 	while (count-- > 0) {
 		const struct mew_hook *h = p->hooks[count];
-		int got = h->end != NULL ? h->end(info, h->data) : 0;
+		int got = call(h, "end", h->end, info);
 
 		if (got != 0 && status == MEW_OK)
 			status = fault(err, h, "end", info->phase, got);
@@ -83,7 +104,7 @@ int mew_phases_begin(struct mew_phases *p, int phase, uint64_t loops, unsigned r
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct mew_hook *h = p->hooks[i];
-		int got = h->begin != NULL ? h->begin(&info, h->data) : 0;
+		int got = call(h, "begin", h->begin, &info);
 
 		if (got != 0) {
 			int status = fault(err, h, "begin", phase, got);

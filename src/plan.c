@@ -7,8 +7,11 @@
 #include "plan.h"
 
 #include "error.h"
+#include "os.h"
 #include "summarise.h"
+#include "trace_log.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define SAMPLE_NS 200000u          /* short against a scheduler's slice: a preempted sample stays a rare outlier */
@@ -173,6 +176,63 @@ static uint64_t exact_of(const struct run *r, const struct mew_plan_case *c)
 	return c->iterations != 0 ? c->iterations : c->min_time > 0 ? 0 : r->o->iterations;
 }
 
+/* --- the timeline ----------------------------------------------------------------------------------------------- */
+
+/* Is `key` the case that `after` names, or one of the family that it names? */
+static bool comes_first(const char *after, const char *key)
+{
+	size_t n = strlen(after);
+
+	return strncmp(key, after, n) == 0 && (key[n] == '\0' || strncmp(key + n, "/case:", 6) == 0);
+}
+
+static void trace_arrows(const struct run *r, const struct mew_plan_case *c)
+{
+	for (size_t i = 0; c->after != NULL && i < r->n; i++)
+		if (r->cases[i].end_ns != 0 && r->cases[i].end_ns <= c->start_ns && comes_first(c->after, r->cases[i].key))
+			mew_trace_arrow("after", r->cases[i].end_ns, c->start_ns);
+}
+
+static void trace_begin(struct mew_plan_case *c)
+{
+	c->start_ns = mew_trace_is_on() ? mew_os_now_ns() : 0;
+}
+
+/* A visit of a case: the whole of it, or one repetition where those of all cases are taken in turn. */
+static void trace_end(struct run *r, struct mew_plan_case *c)
+{
+	struct mew_trace_args args = { 0 };
+	const struct mew_row_head *row;
+
+	if (c->start_ns == 0)
+		return;
+	row = mew_case_row(row_of(r, c), r->kind);
+	mew_trace_arg_text(&args, "label", c->label);
+	mew_trace_arg_number(&args, "threads", c->threads);
+	if (c->loops != 0)
+		mew_trace_arg_number(&args, "loops", c->loops);
+	mew_trace_arg_text(&args, "state", c->dead ? mew_status_name(row->status) : "done");
+	mew_trace_arg_text(&args, "reason", c->dead ? row->reason : NULL);
+	c->end_ns = mew_os_now_ns();
+	mew_trace_slice(&(struct mew_trace_slice){
+		.category = "case", .name = c->key, .start_ns = c->start_ns, .end_ns = c->end_ns, .args = &args });
+	trace_arrows(r, c);
+}
+
+static void trace_repetition(const struct run *r, const struct mew_plan_case *c, unsigned repetition, uint64_t start_ns)
+{
+	struct mew_trace_args args = { 0 };
+	char name[32];
+
+	if (start_ns == 0)
+		return;
+	(void)snprintf(name, sizeof name, "repetition %u", repetition);
+	mew_trace_arg_text(&args, "case", c->key);
+	mew_trace_arg_number(&args, "process", r->process);
+	mew_trace_slice(&(struct mew_trace_slice){
+		.category = "repetition", .name = name, .start_ns = start_ns, .end_ns = mew_os_now_ns(), .args = &args });
+}
+
 /* --- timing ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t sample_ns(const struct mew_plan_case *c)
@@ -243,12 +303,15 @@ static void measure(struct run *r, struct mew_plan_case *c, unsigned repetition)
 
 static void time_repetition(struct run *r, struct mew_plan_case *c, unsigned repetition)
 {
+	uint64_t start = mew_trace_is_on() ? mew_os_now_ns() : 0;
+
 	if (!go_on(r, c))
 		return;
 	warm_up(r, c, repetition);
 	if (!c->dead)
 		measure(r, c, repetition);
 	r->done++;
+	trace_repetition(r, c, repetition, start);
 }
 
 static void time_prepare(struct run *r, struct mew_plan_case *c)
@@ -277,8 +340,11 @@ static void time_interleaved(struct run *r)
 	}
 	for (unsigned k = 0; k < most; k++)
 		for (size_t i = 0; i < r->n; i++)
-			if (k < repetitions_of(r, &r->cases[i]))
+			if (k < repetitions_of(r, &r->cases[i])) {
+				trace_begin(&r->cases[i]);
 				time_repetition(r, &r->cases[i], k);
+				trace_end(r, &r->cases[i]);
+			}
 	for (size_t i = 0; i < r->n; i++)
 		close_case(r, &r->cases[i]);
 }
@@ -410,12 +476,14 @@ static void one_process(struct run *r)
 		return;
 	}
 	for (size_t i = 0; i < r->n && !r->stopped; i++) {
+		trace_begin(&r->cases[i]);
 		if (r->pass == MEW_PASS_TIME)
 			time_case(r, &r->cases[i]);
 		else if (r->pass == MEW_PASS_MEMORY)
 			memory_case(r, &r->cases[i]);
 		else
 			cpu_case(r, &r->cases[i]);
+		trace_end(r, &r->cases[i]);
 	}
 }
 
@@ -428,6 +496,7 @@ int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t
 	for (size_t i = 0; i < n; i++) {
 		cases[i].dead = cases[i].open = false;
 		cases[i].loops = 0;
+		cases[i].start_ns = cases[i].end_ns = 0;
 		r.total += repetitions_of(&r, &cases[i]) * processes;
 	}
 	for (r.process = 0; r.process < processes && !r.stopped; r.process++) {

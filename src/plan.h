@@ -19,6 +19,7 @@ struct mew_driver {
 struct mew_plan_case {
 	uint32_t item;       /* of the driver's catalogue */
 	const char *key, *label, *tags, *program; /* borrowed */
+	const char *after;   /* key or name that the entry comes after; may be NULL; borrowed */
 	unsigned threads;
 	double min_time;     /* of the entry; 0: the option's */
 	uint64_t iterations;
@@ -27,6 +28,7 @@ struct mew_plan_case {
 	uint64_t loops;      /* found by calibration */
 	bool dead;           /* failed: no more blocks */
 	bool open;
+	uint64_t start_ns, end_ns; /* of its last visit in this pass, on the timeline */
 };
 
 struct mew_plan_options { /* all set; mew_plan_defaults() */

@@ -12,8 +12,11 @@
 #include "phases.h"
 #include "registry.h"
 #include "sink.h"
+#include "trace_log.h"
+#include "worker.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +27,7 @@ struct mew_open_case {
 	uint32_t item;
 	enum mew_pass pass;
 	struct mew_phases phases;
+	uint64_t opened_ns, flow; /* on the timeline; flow leads from its calibration to its measurements */
 };
 
 void mew_runner_init(struct mew_runner *r, const struct mew_catalogue *catalogue, const struct mew_hook *const *hooks,
@@ -39,6 +43,71 @@ static struct mew_open_case **find_open(struct mew_runner *r, uint32_t item, enu
 	while (*at != NULL && ((*at)->item != item || (*at)->pass != pass))
 		at = &(*at)->next;
 	return at;
+}
+
+/* --- the timeline ----------------------------------------------------------------------------------------------- */
+
+static void trace_since(uint64_t start_ns, const char *category, const char *name, const char *key)
+{
+	struct mew_trace_args args = { 0 };
+
+	if (!mew_trace_is_on())
+		return;
+	mew_trace_arg_text(&args, "case", key);
+	mew_trace_slice(&(struct mew_trace_slice){
+		.category = category, .name = name, .start_ns = start_ns, .end_ns = mew_os_now_ns(), .args = &args });
+}
+
+/* A worker serves one pass: its process is called after it. */
+static void trace_pass(enum mew_pass pass)
+{
+	static const char *const names[MEW_PASSES] = { "time", "memory", "CPU" };
+	static bool named;
+	char name[120];
+
+	if (named || !mew_trace_is_on() || !mew_worker_is_running())
+		return;
+	named = true;
+	(void)snprintf(name, sizeof name, "%s (%s pass)", program_invocation_short_name, names[pass]);
+	mew_trace_process(name, 1 + (int)pass);
+}
+
+static uint64_t iterations_of(const struct mew_case *row)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < row->nruns; i++)
+		n += row->runs[i].loops * row->runs[i].nsamples;
+	return n;
+}
+
+/* A block: its phase, and the arrow from the calibration that found its loops. */
+static void trace_block(struct mew_open_case *open, const struct mew_request *rq, const struct mew_case *row, uint64_t start_ns,
+			int status)
+{
+	struct mew_trace_args args = { 0 };
+	struct mew_trace_slice s = { .category = "phase", .name = mew_phase_name(rq->phase), .start_ns = start_ns, .args = &args };
+	static uint64_t flows;
+
+	if (!mew_trace_is_on())
+		return;
+	mew_trace_arg_text(&args, "case", row->key);
+	mew_trace_arg_number(&args, "repetition", rq->repetition);
+	mew_trace_arg_number(&args, "loops", rq->plan.loops);
+	mew_trace_arg_number(&args, "iterations", iterations_of(row));
+	if (status != MEW_OK)
+		mew_trace_arg_text(&args, "failed", mew_status_name(status));
+	if (rq->phase == MEW_PHASE_CALIBRATION_LOOPS && status == MEW_OK) {
+		s.flow = open->flow = ++flows;
+		s.direction = MEW_TRACE_FLOW_OUT;
+	} else if (rq->phase == MEW_PHASE_MEASUREMENT_VALUE && open->flow != 0) {
+		s.flow = open->flow;
+		s.direction = MEW_TRACE_FLOW_IN;
+	}
+	s.end_ns = mew_os_now_ns();
+	mew_trace_slice(&s);
+	mew_trace_resident();
+	mew_trace_drain();
 }
 
 int mew_runner_open(struct mew_runner *r, uint32_t item, enum mew_pass pass, struct mew_error *err)
@@ -66,8 +135,12 @@ int mew_runner_open(struct mew_runner *r, uint32_t item, enum mew_pass pass, str
 	backend = mew_backend_for(pass);
 	if (backend != NULL && backend->case_begin != NULL)
 		backend->case_begin();
-	if (it->entry->setup != NULL)
+	trace_pass(pass);
+	open->opened_ns = mew_os_now_ns();
+	if (it->entry->setup != NULL) {
 		it->entry->setup(it->entry->arg);
+		trace_since(open->opened_ns, "case", "set-up", it->key);
+	}
 	return MEW_OK;
 }
 
@@ -75,15 +148,21 @@ void mew_runner_close(struct mew_runner *r, uint32_t item, enum mew_pass pass)
 {
 	struct mew_open_case **at = find_open(r, item, pass), *open = *at;
 	const struct mew_backend *backend = mew_backend_for(pass);
-	const struct mew_entry *e;
+	const struct mew_item *it;
+	uint64_t now = mew_os_now_ns();
 
 	if (open == NULL)
 		return;
 	*at = open->next;
 	mew_phases_fini(&open->phases);
-	e = r->catalogue->items[item].entry;
-	if (e->teardown != NULL)
-		e->teardown(e->arg);
+	it = &r->catalogue->items[item];
+	if (it->entry->teardown != NULL) {
+		it->entry->teardown(it->entry->arg);
+		trace_since(now, "case", "teardown", it->key);
+	}
+	if (mew_worker_is_running()) /* in one process with the plan, that shows the cases */
+		trace_since(open->opened_ns, "case", it->key, it->key);
+	mew_trace_drain();
 	if (backend != NULL && backend->case_end != NULL)
 		backend->case_end();
 	free(open);
@@ -105,9 +184,14 @@ struct body {
 static void *run_body(void *data)
 {
 	struct body *b = data;
+	bool threaded = b->st->block->threads > 1;
 
+	if (threaded)
+		mew_trace_thread_enter(b->st->thread);
 	mew_entry_call(b->item->entry->run, b->st, b->item->entry->arg);
 	mew_state_leave(b->st);
+	if (threaded)
+		mew_trace_thread_leave();
 	return NULL;
 }
 
@@ -369,6 +453,7 @@ int mew_runner_run(struct mew_runner *r, const struct mew_request *rq, struct me
 	struct mew_error end_error;
 	struct mew_case *row;
 	int status, ended;
+	uint64_t start;
 
 	if (open == NULL)
 		return mew_error_set(err, MEW_E_INVALID, "case number %u is not open", rq->item);
@@ -381,6 +466,8 @@ int mew_runner_run(struct mew_runner *r, const struct mew_request *rq, struct me
 	row->threads = item->entry->threads != 0 ? item->entry->threads : 1;
 	open->phases.model = out;
 	open->phases.row = row;
+	mew_trace_resident();
+	start = mew_os_now_ns();
 	status = mew_phases_begin(&open->phases, rq->phase, rq->plan.loops, rq->repetition, err);
 	if (status == MEW_OK) {
 		status = run_block(r, rq, out, row, err);
@@ -390,6 +477,7 @@ int mew_runner_run(struct mew_runner *r, const struct mew_request *rq, struct me
 			*err = end_error;
 		}
 	}
+	trace_block(open, rq, row, start, status);
 	open->phases.model = NULL;
 	open->phases.row = NULL;
 	return status;

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "os.h"
 #include "stats.h"
+#include "trace.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #define CALIBRATION_GROWTH 8u
 #define COLD_FACTOR 64u
+#define PAUSES_SHOWN 1000u /* of a thread in one call of the body: more would only be a grey bar */
 
 int mew_block_init(struct mew_block *b, const struct mew_block_plan *plan, unsigned threads,
 		   const struct mew_backend *backend, struct mew_capture *capture, struct mew_error *err)
@@ -132,6 +134,31 @@ static uint64_t plan_next(struct mew_block *b, uint64_t last, uint64_t iteration
 	return p->loops;
 }
 
+/* --- the timeline ----------------------------------------------------------------------------------------------- */
+
+/*
+ * Put the last pause on the timeline. Called where the time is nobody's: in the next pause, or between samples, so that
+ * a traced run measures what an untraced one does.
+ */
+static void show_pause(struct mew_state *st)
+{
+	struct mew_trace_record r = { MEW_TRACE_SLICE, "pause", "pause", st->shown_at_ns, st->shown_until_ns - st->shown_at_ns };
+
+	if (st->shown_until_ns == 0)
+		return;
+	st->shown_until_ns = 0;
+	if (st->shown++ < PAUSES_SHOWN)
+		mew_trace_push(&r);
+}
+
+static void remember_pause(struct mew_state *st, uint64_t until_ns)
+{
+	if (!mew_trace_is_on())
+		return;
+	st->shown_at_ns = st->paused_at_ns;
+	st->shown_until_ns = until_ns;
+}
+
 /* --- one sample ------------------------------------------------------------------------------------------------- */
 
 static uint64_t start_sample(struct mew_state *st, uint64_t iterations)
@@ -167,6 +194,7 @@ static void end_sample(struct mew_state *st)
 
 	if (b->backend == NULL)
 		st->chunk_cpu_ns = mew_os_thread_cpu_ns() - st->start_cpu_ns;
+	show_pause(st);
 	if (st->pause_depth != 0)
 		st->paused_ns += now - st->paused_at_ns;
 	spent = now - st->start_ns - st->paused_ns;
@@ -348,6 +376,7 @@ uint64_t mew_loop_begin_(struct mew_state *st, uint64_t batch)
 	if (st->status != MEW_OK || st->skipped)
 		return 0;
 	st->batch = batch;
+	mew_trace_thread_ready();
 	if (b->backend != NULL) {
 		struct mew_error err;
 		int status = b->backend->thread_begin(b->capture, st->thread, &err);
@@ -410,6 +439,7 @@ void mew_state_leave(struct mew_state *st)
 		close_window(b);
 	(void)pthread_mutex_unlock(&b->lock);
 	detach(st);
+	show_pause(st);
 }
 
 /* --- pause ------------------------------------------------------------------------------------------------------ */
@@ -423,14 +453,19 @@ void mew_pause(struct mew_state *st)
 	st->paused_in_loop = true;
 	st->pauses++;
 	st->paused_at_ns = mew_os_now_ns();
+	show_pause(st);
 }
 
 void mew_resume(struct mew_state *st)
 {
+	uint64_t now;
+
 	if (st->pause_depth == 0 || --st->pause_depth != 0 || st->stage != MEW_STAGE_LOOP)
 		return;
 	/* the flag before the clock, as in mew_pause(): what both leave between them cancels out */
 	if (st->block->backend != NULL)
 		st->block->backend->resume(st->block->capture, st->thread);
-	st->paused_ns += mew_os_now_ns() - st->paused_at_ns;
+	now = mew_os_now_ns();
+	st->paused_ns += now - st->paused_at_ns;
+	remember_pause(st, now);
 }

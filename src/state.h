@@ -85,6 +85,8 @@ struct mew_state {
 	unsigned pause_depth;
 	bool paused_in_loop; /* some pause took effect */
 	uint64_t start_ns, start_cpu_ns, paused_at_ns, paused_ns, pauses;
+	uint64_t shown_at_ns, shown_until_ns; /* the last pause, not yet on the timeline; until is 0 when there is none */
+	unsigned shown;                       /* pauses on the timeline */
 	uint64_t chunk_ns, chunk_cpu_ns; /* the sample just ended */
 	struct mew_os_events_slot {
 		uint64_t context_switches, page_faults;

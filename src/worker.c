@@ -103,6 +103,7 @@ static int list(struct worker *w)
 		mew_wire_put_real(&w->out, it->entry->min_time);
 		mew_wire_put_number(&w->out, it->entry->iterations);
 		mew_wire_put_number(&w->out, it->entry->repetitions);
+		mew_wire_put_text(&w->out, it->entry->after);
 	}
 	return mew_wire_send(w->fd, MEW_MSG_CATALOGUE, &w->out);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_exports.sh - the public names are one list: MEW_API in mew.h and mew/span.h = the symbol map = the dynamic
+# check_exports.sh - the public names are one list: MEW_API in the headers = the symbol map = the dynamic
 # symbols = mew(3); and the names that the hooks put in front are a known list.
 set -u
 cd "${srcdir-.}" || exit 99
@@ -20,15 +20,15 @@ same() { # NAME A B
 }
 
 # a declaration may go over two lines
-cat include/mew.h include/mew/span.h | tr '\n' ' ' | grep -oE 'MEW_API [^;{]*;' | grep -oE 'mew_[a-z_]+ *\(' | tr -d ' (' |
-	sort -u >"$work/header.all"
+cat include/mew.h include/mew/span.h include/mew/trace.h | tr '\n' ' ' | grep -oE 'MEW_API [^;{]*;' | grep -oE 'mew_[a-z_]+ *\(' | tr -d ' (' |
+	{ cat; grep -ohE '^extern MEW_API .*;' include/mew/*.h | grep -oE 'mew_[a-z_]+'; } | sort -u >"$work/header.all"
 grep -oE '^\s+mew_[a-z_]+;' src/libmew.map | tr -d '\t ;' | sort -u >"$work/map"
 # names inside parameter lists are types and never in the map
 grep -vxE 'mew_(run|setup|expect)_fn' "$work/header.all" >"$work/header"
 same "the header and the symbol map" "$work/header" "$work/map"
 library=${builddir-.}/.libs/libmew.so
 if [ -e "$library" ]; then
-	nm -D --defined-only "$library" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$work/dynamic"
+	nm -D --defined-only "$library" | awk '$2 ~ /[TBD]/ { sub(/@.*/, "", $3); print $3 }' | sort -u >"$work/dynamic"
 	same "the symbol map and the library" "$work/map" "$work/dynamic"
 fi
 grep -vE '_$' "$work/map" >"$work/named"

@@ -1,0 +1,264 @@
+/*
+ * cli_trace.c - see cli_trace.h. The process's own events stream into FILE.partial, which a viewer loads at any moment.
+ * Layer L6. The command's thread; an exit handler is the backstop.
+ */
+#include "config.h"
+
+#include "cli_trace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "os.h"
+#include "trace_merge.h"
+
+#define PAIRS 256u
+#define TICK_NS 50000000
+
+static struct {
+	int pid;       /* that has a trace to end; 0: none */
+	int directory; /* open since it was made: a name that leads elsewhere later is not followed */
+	char *path, *partial;
+	int64_t zero_ns;
+	struct mew_clock_pair pairs[PAIRS];
+	size_t npairs;
+} trace = { .directory = -1 };
+
+/* --- what the file does not show -------------------------------------------------------------------------------- */
+
+char *mew_cli_redact(const regex_t *what, const char *text)
+{
+	size_t n = strlen(text), used = 0;
+	char *out = malloc(n * 4 + 4); /* at worst "***" stands for each character */
+	regmatch_t match;
+	int flags = 0;
+
+	if (out == NULL)
+		return NULL;
+	while (*text != '\0' && regexec(what, text, 1, &match, flags) == 0) {
+		size_t before = (size_t)match.rm_so, length = (size_t)(match.rm_eo - match.rm_so);
+
+		if (length == 0)
+			before++; /* an empty match hides nothing; look behind the next character */
+		memcpy(out + used, text, before);
+		used += before;
+		if (length > 0) {
+			memcpy(out + used, "***", 3);
+			used += 3;
+		}
+		text += before + length;
+		flags = REG_NOTBOL;
+	}
+	memcpy(out + used, text, strlen(text) + 1);
+	return out;
+}
+
+/* Without --redact no command line is shown: it may hold what must not leave this machine. */
+static void add_command(const struct mew_cli *c, struct mew_trace_args *args)
+{
+	size_t bytes = 1;
+	char *line, *shown;
+	regex_t what;
+
+	if (c->redact == NULL || regcomp(&what, c->redact, REG_EXTENDED) != 0)
+		return;
+	for (int i = 0; i < c->argc; i++)
+		bytes += strlen(c->argv[i]) + 1;
+	line = calloc(bytes, 1);
+	for (int i = 0; line != NULL && i < c->argc; i++) {
+		(void)strcat(line, i > 0 ? " " : "");
+		(void)strcat(line, c->argv[i]);
+	}
+	shown = line != NULL ? mew_cli_redact(&what, line) : NULL;
+	mew_trace_arg_text(args, "command", shown);
+	free(shown);
+	free(line);
+	regfree(&what);
+}
+
+/* --- begin ------------------------------------------------------------------------------------------------------ */
+
+static void make_parents(const char *path)
+{
+	char *copy = strdup(path);
+
+	for (char *p = copy != NULL ? copy + 1 : NULL; p != NULL && (p = strchr(p, '/')) != NULL; *p++ = '/') {
+		*p = '\0';
+		(void)mkdir(copy, 0777); /* what is missing shows when the file is opened */
+	}
+	free(copy);
+}
+
+static void remove_fragments(void)
+{
+	struct stat ours, named;
+	DIR *dir = fdopendir(trace.directory);
+	struct dirent *d;
+
+	if (dir == NULL)
+		return;
+	rewinddir(dir);
+	while ((d = readdir(dir)) != NULL)
+		(void)unlinkat(dirfd(dir), d->d_name, 0); /* not directories: nobody was asked for those */
+	if (fstat(dirfd(dir), &ours) != 0 || lstat(trace.path, &named) != 0 || ours.st_ino != named.st_ino ||
+	    ours.st_dev != named.st_dev)
+		mew_cli_complain("trace: %s was put in the place of the directory of fragments, and is left alone", trace.path);
+	else if (rmdir(trace.path) != 0)
+		mew_cli_complain("trace: %s cannot be removed: %s", trace.path, strerror(errno));
+	(void)closedir(dir);
+	trace.directory = -1;
+}
+
+static void forget(void)
+{
+	(void)unsetenv(MEW_TRACE_DIR_VARIABLE);
+	free(trace.path);
+	free(trace.partial);
+	trace.path = trace.partial = NULL;
+	trace.pid = 0;
+}
+
+static void discard(void)
+{
+	if (trace.pid != (int)getpid())
+		return;
+	mew_trace_log_end();
+	if (trace.partial != NULL)
+		(void)unlink(trace.partial);
+	if (trace.directory >= 0)
+		remove_fragments();
+	forget();
+}
+
+static int begin(const struct mew_cli *c)
+{
+	const char *base = getenv("TMPDIR");
+	struct mew_error err;
+
+	if (asprintf(&trace.path, "%s/mew-trace.XXXXXX", base != NULL && base[0] == '/' ? base : "/tmp") < 0)
+		trace.path = NULL;
+	if (asprintf(&trace.partial, "%s.partial", c->trace) < 0)
+		trace.partial = NULL;
+	if (trace.path == NULL || trace.partial == NULL || mkdtemp(trace.path) == NULL ||
+	    (trace.directory = open(trace.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
+		mew_cli_complain("trace: no directory for fragments in %s: %s; set TMPDIR", base != NULL ? base : "/tmp", strerror(errno));
+		return MEW_EXIT_USAGE;
+	}
+	make_parents(c->trace);
+	if (mew_trace_log_begin(NULL, trace.partial, &err) != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		free(trace.partial); /* it is not ours */
+		trace.partial = NULL;
+		return MEW_EXIT_USAGE;
+	}
+	(void)setenv(MEW_TRACE_DIR_VARIABLE, trace.path, 1);
+	return MEW_EXIT_FINE;
+}
+
+int mew_cli_trace_begin(const struct mew_cli *c)
+{
+	const char *inherited = getenv(MEW_TRACE_DIR_VARIABLE);
+	static bool registered;
+
+	if (c->trace == NULL)
+		return MEW_EXIT_FINE;
+	if (inherited != NULL && inherited[0] != '\0') {
+		mew_cli_complain("--trace: this run is part of a traced one and shows there; unset %s for a file of its own",
+				 MEW_TRACE_DIR_VARIABLE);
+		return MEW_EXIT_FINE;
+	}
+	if (!registered && atexit(discard) == 0)
+		registered = true;
+	trace.pid = (int)getpid();
+	trace.npairs = 0;
+	if (begin(c) != MEW_EXIT_FINE) {
+		discard();
+		return MEW_EXIT_USAGE;
+	}
+	mew_clock_pair_read(&trace.pairs[trace.npairs++]);
+	trace.zero_ns = trace.pairs[0].monotonic_ns;
+	return MEW_EXIT_FINE;
+}
+
+void mew_cli_trace_tick(void)
+{
+	struct mew_clock_pair now;
+
+	if (trace.pid == 0)
+		return;
+	mew_clock_pair_read(&now);
+	if (now.monotonic_ns - trace.pairs[trace.npairs - 1].monotonic_ns < TICK_NS)
+		return;
+	if (trace.npairs == PAIRS) { /* a long run: every second one is enough */
+		for (size_t i = 1; i < PAIRS / 2; i++)
+			trace.pairs[i] = trace.pairs[i * 2];
+		trace.npairs = PAIRS / 2;
+	}
+	trace.pairs[trace.npairs++] = now;
+}
+
+void mew_cli_trace_since(uint64_t start_ns, const char *category, const char *name, const struct mew_trace_args *args)
+{
+	mew_trace_slice(&(struct mew_trace_slice){
+		.category = category, .name = name, .start_ns = start_ns, .end_ns = mew_os_now_ns(), .args = args });
+}
+
+/* --- end -------------------------------------------------------------------------------------------------------- */
+
+static void say(const char *text)
+{
+	mew_cli_complain("trace: %s", text);
+}
+
+static int finish(const struct mew_cli *c, int code)
+{
+	struct mew_trace_merge m = {
+		.own = trace.partial,
+		.directory = trace.directory,
+		.output = c->trace,
+		.zero_ns = trace.zero_ns,
+		.pairs = trace.pairs,
+		.npairs = trace.npairs,
+		.say = say,
+	};
+	struct mew_error err;
+
+	if (mew_trace_merge(&m, &err) != MEW_OK) {
+		mew_cli_complain("trace: %s; what was recorded stays in %s and %s", err.text, trace.partial, trace.path);
+		forget();
+		return code != MEW_EXIT_FINE ? code : MEW_EXIT_USAGE;
+	}
+	(void)fprintf(stderr, "trace: wrote %s (%zu events", c->trace, m.events);
+	if (m.bad + m.dropped + m.lost > 0)
+		(void)fprintf(stderr, "; left out: %llu malformed, %llu without a partner, %llu that did not fit", (unsigned long long)m.bad,
+			      (unsigned long long)m.dropped, (unsigned long long)m.lost);
+	(void)fputs(")\n", stderr);
+	discard();
+	return code;
+}
+
+int mew_cli_trace_end(const struct mew_cli *c, bool keep, int code)
+{
+	struct mew_trace_args args = { 0 };
+
+	if (trace.pid == 0) {
+		mew_trace_drain();
+		return code;
+	}
+	mew_trace_arg_number(&args, "exit_code", (uint64_t)code);
+	add_command(c, &args);
+	mew_cli_trace_since((uint64_t)trace.zero_ns, "run", "run", &args);
+	mew_cli_trace_tick();
+	mew_trace_log_end();
+	if (keep)
+		return finish(c, code);
+	discard();
+	return code;
+}

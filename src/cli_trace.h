@@ -1,0 +1,42 @@
+/*
+ * cli_trace.h - `--trace`: the directory for fragments, the file, and the way from one to the other.
+ * Layer L6. The command's thread. One trace per process.
+ */
+#ifndef MEW_CLI_TRACE_H
+#define MEW_CLI_TRACE_H
+
+#include <regex.h>
+
+#include "cli.h"
+#include "trace_log.h"
+
+#define MEW_TRACE_DEFAULT "mew-trace.json"
+
+/*
+ * Begin the trace that the flags ask for: make the file's directory and one for fragments, and export MEW_TRACE_DIR. Where
+ * that is set already, this process is part of another's traced run and only adds its fragment.
+ *
+ * Returns  MEW_EXIT_FINE, also when no trace is asked for; MEW_EXIT_USAGE after a line on standard error
+ */
+int mew_cli_trace_begin(const struct mew_cli *c);
+
+/* A reading of the clocks, at most every 50 ms. */
+void mew_cli_trace_tick(void);
+
+/* A slice from start_ns until now. */
+void mew_cli_trace_since(uint64_t start_ns, const char *category, const char *name, const struct mew_trace_args *args);
+
+/*
+ * Merge, write, say so, and remove the fragments; or, when there was no run to show, remove all.
+ *
+ * keep     write the file
+ * code     of the run so far
+ * Returns  code; MEW_EXIT_USAGE when it was fine and the trace could not be written. Then what there is stays, and a line
+ *          says where
+ */
+int mew_cli_trace_end(const struct mew_cli *c, bool keep, int code);
+
+/* `text` with what the extended regular expression matches replaced by "***"; the caller frees it. NULL without memory. */
+char *mew_cli_redact(const regex_t *what, const char *text);
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * trace.c - the rings of the timeline and the calls of mew/trace.h that fill them.
+ * Layer L1. Any thread, also in a window: no locks, no heap; a thread's first record maps its ring.
+ */
+#include "config.h"
+
+#include "trace.h"
+
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "error.h"
+#include "mew/trace.h"
+#include "os.h"
+
+#include "hotpath.h"
+
+int mew_trace_active_;
+struct mew_trace_threads mew_trace_threads_;
+
+static MEW_HOT_TLS struct mew_trace_thread *mine;
+
+bool mew_trace_is_on(void)
+{
+	return __atomic_load_n(&mew_trace_active_, __ATOMIC_RELAXED) != 0;
+}
+
+/* A free place becomes this thread's; NULL when there is none. */
+static struct mew_trace_thread *join(void)
+{
+	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++) {
+		struct mew_trace_thread *t = &mew_trace_threads_.list[i];
+		int expected = MEW_TRACE_FREE;
+
+		if (!__atomic_compare_exchange_n(&t->use, &expected, MEW_TRACE_CLAIMED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		if (t->ring.records == NULL && mew_ring_init(&t->ring, sizeof(struct mew_trace_record), MEW_TRACE_RECORDS) != 0) {
+			__atomic_store_n(&t->use, MEW_TRACE_FREE, __ATOMIC_RELEASE);
+			return NULL;
+		}
+		t->owner = t->tid = mew_os_tid();
+		t->announced = false;
+		(void)prctl(PR_GET_NAME, t->name);
+		__atomic_store_n(&t->use, MEW_TRACE_USED, __ATOMIC_RELEASE);
+		return t;
+	}
+	return NULL;
+}
+
+void mew_trace_push(const struct mew_trace_record *record)
+{
+	if (mine == NULL)
+		mine = join();
+	if (mine != NULL)
+		(void)mew_ring_push(&mine->ring, record);
+	else
+		(void)__atomic_fetch_add(&mew_trace_threads_.lost, 1, __ATOMIC_RELAXED);
+}
+
+void mew_trace_thread_ready(void)
+{
+	if (mew_trace_is_on() && mine == NULL)
+		mine = join();
+}
+
+void mew_trace_thread_enter(unsigned index)
+{
+	unsigned rest = index, at = sizeof "benchmark thread " - 1;
+
+	if (!mew_trace_is_on())
+		return;
+	if (mine == NULL)
+		mine = join();
+	if (mine == NULL)
+		return;
+	mine->tid = MEW_TRACE_OWN_TID + (int)index;
+	memcpy(mine->name, "benchmark thread ", at);
+	for (unsigned power = 1000; power > 0; power /= 10) /* at most 1024 of them */
+		if (index >= power || power == 1) {
+			mine->name[at++] = (char)('0' + rest / power);
+			rest %= power;
+		}
+	mine->name[at] = '\0';
+}
+
+void mew_trace_thread_leave(void)
+{
+	if (mine != NULL)
+		__atomic_store_n(&mine->use, MEW_TRACE_LEFT, __ATOMIC_RELEASE);
+	mine = NULL;
+}
+
+uint64_t mew_trace_now(void)
+{
+	uint64_t now = mew_os_now_ns();
+
+	return now != 0 ? now : 1;
+}
+
+void mew_section_put_(const struct mew_section *s)
+{
+	struct mew_trace_record r = {
+		.kind = s->stream_ != NULL ? MEW_TRACE_ASYNC : MEW_TRACE_SLICE,
+		.group = s->stream_ != NULL ? s->stream_ : "section",
+		.name = s->name_,
+		.time_ns = s->start_,
+		.value = mew_os_now_ns() - s->start_,
+	};
+
+	mew_trace_push(&r);
+}
+
+void mew_mark_put_(const char *name)
+{
+	struct mew_trace_record r = { .kind = MEW_TRACE_MARK, .group = "mark", .name = name, .time_ns = mew_os_now_ns() };
+
+	mew_trace_push(&r);
+}
+
+int mew_stream_put_(const char *stream, const char *name, uint64_t start_ns, uint64_t end_ns)
+{
+	struct mew_trace_record r = { MEW_TRACE_ASYNC, stream, name, start_ns, end_ns - start_ns };
+
+	if (stream == NULL || stream[0] == '\0' || name == NULL)
+		return mew_error_set(mew_error_thread(), MEW_E_INVALID, "a section of a stream needs the names of both");
+	if (end_ns < start_ns)
+		return mew_error_set(mew_error_thread(), MEW_E_INVALID,
+				     "section \"%.80s\" of stream \"%.80s\" ends before it starts; swap its times", name, stream);
+	mew_trace_push(&r);
+	return MEW_OK;
+}

@@ -1,0 +1,57 @@
+/*
+ * trace.h - records of the timeline, taken without locks or heap: a ring for each thread.
+ * Layer L1. Any thread, also in a window; not in signal handlers. trace_log.h writes them to a file.
+ */
+#ifndef MEW_TRACE_RING_H
+#define MEW_TRACE_RING_H
+
+#include "ring.h"
+
+#define MEW_TRACE_THREADS 256u
+#define MEW_TRACE_RECORDS 16384u       /* in each ring */
+#define MEW_TRACE_OWN_TID 0x800000     /* benchmark thread i of any block; above what the kernel hands out */
+
+enum mew_trace_kind { MEW_TRACE_SLICE, MEW_TRACE_ASYNC, MEW_TRACE_MARK, MEW_TRACE_COUNTER };
+
+struct mew_trace_record {
+	enum mew_trace_kind kind;
+	const char *group; /* category; of a stream its name, of a counter its series */
+	const char *name;
+	uint64_t time_ns;
+	uint64_t value;    /* duration in ns, or the counter's value */
+};
+
+enum mew_trace_use { MEW_TRACE_FREE, MEW_TRACE_CLAIMED, MEW_TRACE_USED, MEW_TRACE_LEFT };
+
+struct mew_trace_thread { /* use is atomic; the rest is written before it becomes USED */
+	int use;
+	int owner;      /* kernel id of the thread */
+	int tid;        /* shown */
+	char name[32];
+	bool announced; /* its name is in the file; the log's */
+	struct mew_ring ring;
+};
+
+struct mew_trace_threads {
+	struct mew_trace_thread list[MEW_TRACE_THREADS];
+	uint64_t lost; /* records of threads beyond the list; atomic */
+};
+extern struct mew_trace_threads mew_trace_threads_;
+
+/* Whether records are taken: one load. */
+bool mew_trace_is_on(void);
+
+/* Take a record; dropped and counted when the ring is full. */
+void mew_trace_push(const struct mew_trace_record *record);
+
+/* The calling thread has its ring from now on, so that its first record in a window maps nothing. */
+void mew_trace_thread_ready(void);
+
+/*
+ * Benchmark thread `index` of a block: it has its ring before the window, and the same line of the timeline in all
+ * blocks. leave: the thread ends; call it on the same thread.
+ */
+void mew_trace_thread_enter(unsigned index);
+void mew_trace_thread_leave(void);
+
+#endif

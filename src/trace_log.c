@@ -1,0 +1,431 @@
+/*
+ * trace_log.c - see trace_log.h.
+ * Layer L2. Outside windows. A process that finds MEW_TRACE_DIR set when it starts takes part by itself.
+ */
+#include "config.h"
+
+#include "trace_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "mew/trace.h"
+#include "os.h"
+#include "trace_text.h"
+
+static struct {
+	pthread_mutex_t lock;
+	int pid;             /* of the process that began it: a forked child must not write for it */
+	int fd;
+	bool failed, is_main;
+	char directory[4000];
+	uint64_t zero_ns, lost_said, spans;
+	struct mew_trace_text text;
+} state = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+
+/* --- the file --------------------------------------------------------------------------------------------------- */
+
+static void flush(void)
+{
+	const char *p = state.text.data;
+	size_t left = state.text.used;
+
+	while (left > 0 && !state.failed) {
+		ssize_t n = write(state.fd, p, left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			state.failed = true; /* a full disk ends the trace, not the run; lines before it stay whole but for the last */
+		else {
+			p += n;
+			left -= (size_t)n;
+		}
+	}
+	state.text.used = 0;
+}
+
+static int shown_tid(void)
+{
+	return state.is_main && mew_os_tid() == state.pid ? MEW_TRACE_MAIN_TID : mew_os_tid();
+}
+
+static void event(const char *phase, const char *category, const char *name, int tid)
+{
+	struct mew_trace_text *t = &state.text;
+
+	if (t->used > sizeof t->data / 2)
+		flush();
+	mew_trace_text_add(t, "{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,", phase, state.pid, tid);
+	if (category != NULL) {
+		mew_trace_text_add(t, "\"cat\":");
+		mew_trace_text_string(t, category);
+		mew_trace_text_add(t, ",");
+	}
+	mew_trace_text_add(t, "\"name\":");
+	mew_trace_text_string(t, name != NULL ? name : "?");
+}
+
+static void at(const char *member, uint64_t ns)
+{
+	mew_trace_text_add(&state.text, ",\"%s\":%" PRIu64 ".%03u", member, ns / 1000, (unsigned)(ns % 1000));
+}
+
+/* Streams may lie in the past, before this file's zero. */
+static void at_time(uint64_t ns)
+{
+	if (ns >= state.zero_ns) {
+		at("ts", ns - state.zero_ns);
+		return;
+	}
+	ns = state.zero_ns - ns;
+	mew_trace_text_add(&state.text, ",\"ts\":-%" PRIu64 ".%03u", ns / 1000, (unsigned)(ns % 1000));
+}
+
+static void done(void)
+{
+	mew_trace_text_add(&state.text, "},\n");
+}
+
+static void metadata(const char *what, int tid, const char *key, const char *text)
+{
+	event("M", NULL, what, tid);
+	mew_trace_text_add(&state.text, ",\"args\":{\"%s\":", key);
+	mew_trace_text_string(&state.text, text);
+	mew_trace_text_add(&state.text, "}");
+	done();
+}
+
+static void sort_index(const char *what, int tid, int place)
+{
+	event("M", NULL, what, tid);
+	mew_trace_text_add(&state.text, ",\"args\":{\"sort_index\":%d}", place);
+	done();
+}
+
+static void head(void)
+{
+	mew_trace_text_add(&state.text, "[\n");
+	event("M", NULL, "mew_trace", 0);
+	mew_trace_text_add(&state.text, ",\"args\":{\"schema\":1,\"clock\":\"monotonic\",\"zero_ns\":\"%" PRIu64 "\"}", state.zero_ns);
+	done();
+	if (state.is_main) {
+		metadata("process_name", 0, "name", "mew");
+		metadata("thread_name", MEW_TRACE_MAIN_TID, "name", "run");
+	} else {
+		metadata("process_name", 0, "name", program_invocation_short_name);
+		metadata("thread_name", state.pid, "name", "main thread");
+		sort_index("thread_sort_index", state.pid, 1);
+	}
+	flush();
+}
+
+/* The file in the directory; its name says whose it is. Opened through the directory, which may not be a link. */
+static int open_fragment(void)
+{
+	int folder = open(state.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd;
+	struct timespec t;
+	char name[80];
+
+	if (folder < 0)
+		return -1;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	(void)snprintf(name, sizeof name, "mew-%d-%08lx.json", state.pid, (unsigned long)t.tv_nsec ^ (unsigned long)t.tv_sec << 8);
+	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	(void)close(folder);
+	return fd;
+}
+
+/* Lock held on return when true. */
+static bool ready(void)
+{
+	if (!mew_trace_is_on() || state.pid != (int)getpid())
+		return false;
+	(void)pthread_mutex_lock(&state.lock);
+	if (state.fd < 0 && !state.failed && state.directory[0] != '\0') {
+		state.fd = open_fragment();
+		state.failed = state.fd < 0;
+		if (!state.failed)
+			head();
+	}
+	if (!state.failed && state.fd >= 0)
+		return true;
+	(void)pthread_mutex_unlock(&state.lock);
+	return false;
+}
+
+static void release(void)
+{
+	flush();
+	(void)pthread_mutex_unlock(&state.lock);
+}
+
+/* --- begin and end ---------------------------------------------------------------------------------------------- */
+
+static int check_directory(const char *directory, struct mew_error *err)
+{
+	struct stat st;
+
+	if (strlen(directory) >= sizeof state.directory || lstat(directory, &st) != 0 || !S_ISDIR(st.st_mode) ||
+	    st.st_uid != geteuid())
+		return mew_error_set(err, MEW_E_INVALID, "%s: \"%.120s\" is not a directory of this user's own (links are refused)",
+				     MEW_TRACE_DIR_VARIABLE, directory);
+	return MEW_OK;
+}
+
+int mew_trace_log_begin(const char *directory, const char *path, struct mew_error *err)
+{
+	if (directory != NULL && check_directory(directory, err) != MEW_OK)
+		return MEW_E_INVALID;
+	mew_trace_log_end();
+	state.pid = (int)getpid();
+	state.zero_ns = mew_os_now_ns();
+	state.failed = false;
+	state.is_main = path != NULL;
+	state.directory[0] = '\0';
+	state.text.used = 0;
+	if (path != NULL) {
+		state.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+		if (state.fd < 0)
+			return mew_error_errno(err, MEW_E_IO, "the trace cannot be written beside its file, as '%s'", path);
+		head();
+	} else {
+		(void)snprintf(state.directory, sizeof state.directory, "%s", directory);
+	}
+	__atomic_store_n(&mew_trace_active_, 1, __ATOMIC_RELEASE);
+	return MEW_OK;
+}
+
+void mew_trace_log_end(void)
+{
+	if (!mew_trace_is_on())
+		return;
+	mew_trace_drain();
+	__atomic_store_n(&mew_trace_active_, 0, __ATOMIC_RELEASE);
+	if (state.fd >= 0 && state.pid == (int)getpid())
+		(void)close(state.fd);
+	state.fd = -1;
+}
+
+__attribute__((constructor)) static void begin_by_environment(void)
+{
+	const char *directory = secure_getenv(MEW_TRACE_DIR_VARIABLE);
+
+	if (directory != NULL && directory[0] != '\0')
+		(void)mew_trace_log_begin(directory, NULL, NULL); /* a directory that is not there: this process adds nothing */
+}
+
+__attribute__((destructor)) static void end_by_exit(void)
+{
+	mew_trace_log_end();
+}
+
+/* --- events ----------------------------------------------------------------------------------------------------- */
+
+static void put_args(const struct mew_trace_args *args)
+{
+	if (args != NULL && args->used > 0)
+		mew_trace_text_add(&state.text, ",\"args\":{%s}", args->text);
+}
+
+static void put_span(const char *category, const char *name, int tid, uint64_t start_ns, uint64_t duration_ns)
+{
+	uint64_t id = ++state.spans;
+
+	event("b", category, name, tid);
+	mew_trace_text_add(&state.text, ",\"id2\":{\"local\":\"0x%" PRIx64 "\"}", id);
+	at_time(start_ns);
+	done();
+	event("e", category, name, tid);
+	mew_trace_text_add(&state.text, ",\"id2\":{\"local\":\"0x%" PRIx64 "\"}", id);
+	at_time(start_ns + (duration_ns > 0 ? duration_ns : 1));
+	done();
+}
+
+static void put_counter(const char *name, const char *series, uint64_t time_ns, uint64_t value)
+{
+	event("C", NULL, name, 0);
+	at_time(time_ns);
+	mew_trace_text_add(&state.text, ",\"args\":{\"%s\":%" PRIu64 "}", series, value);
+	done();
+}
+
+static void put_record(const struct mew_trace_record *r, int tid)
+{
+	switch (r->kind) {
+	case MEW_TRACE_SLICE:
+		event("X", r->group, r->name, tid);
+		at_time(r->time_ns);
+		at("dur", r->value > 0 ? r->value : 1);
+		done();
+		break;
+	case MEW_TRACE_ASYNC:
+		put_span(r->group, r->name, tid, r->time_ns, r->value);
+		break;
+	case MEW_TRACE_MARK:
+		event("i", r->group, r->name, tid);
+		mew_trace_text_add(&state.text, ",\"s\":\"t\"");
+		at_time(r->time_ns);
+		done();
+		break;
+	case MEW_TRACE_COUNTER:
+		put_counter(r->name, r->group, r->time_ns, r->value);
+		break;
+	}
+}
+
+void mew_trace_slice(const struct mew_trace_slice *s)
+{
+	if (!ready())
+		return;
+	event("X", s->category, s->name, shown_tid());
+	at_time(s->start_ns);
+	at("dur", s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 1);
+	if (s->direction != MEW_TRACE_NO_FLOW)
+		mew_trace_text_add(&state.text, ",\"bind_id\":\"0x%" PRIx64 "\",\"flow_%s\":true", s->flow,
+				   s->direction == MEW_TRACE_FLOW_OUT ? "out" : "in");
+	put_args(s->args);
+	done();
+	release();
+}
+
+void mew_trace_mark(const char *category, const char *name, uint64_t time_ns, const struct mew_trace_args *args)
+{
+	if (!ready())
+		return;
+	event("i", category, name, shown_tid());
+	mew_trace_text_add(&state.text, ",\"s\":\"t\"");
+	at_time(time_ns);
+	put_args(args);
+	done();
+	release();
+}
+
+void mew_trace_counter(const char *name, const char *series, uint64_t time_ns, uint64_t value)
+{
+	if (!ready())
+		return;
+	put_counter(name, series, time_ns, value);
+	release();
+}
+
+void mew_trace_arrow(const char *name, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t id;
+
+	if (!ready())
+		return;
+	id = ++state.spans;
+	event("s", "flow", name, shown_tid());
+	mew_trace_text_add(&state.text, ",\"id\":\"0x%" PRIx64 "\"", id);
+	at_time(from_ns - 1);
+	done();
+	event("f", "flow", name, shown_tid());
+	mew_trace_text_add(&state.text, ",\"id\":\"0x%" PRIx64 "\",\"bp\":\"e\"", id);
+	at_time(to_ns);
+	done();
+	release();
+}
+
+void mew_trace_resident(void)
+{
+	unsigned long size, resident;
+	FILE *f;
+
+	if (!mew_trace_is_on())
+		return;
+	f = fopen("/proc/self/statm", "re");
+	if (f == NULL)
+		return;
+	if (fscanf(f, "%lu %lu", &size, &resident) == 2)
+		mew_trace_counter("resident memory", "bytes", mew_os_now_ns(), (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE));
+	(void)fclose(f);
+}
+
+void mew_trace_process(const char *name, int place)
+{
+	if (!ready())
+		return;
+	metadata("process_name", 0, "name", name);
+	sort_index("process_sort_index", 0, place);
+	release();
+}
+
+/* --- draining --------------------------------------------------------------------------------------------------- */
+
+static bool is_gone(int tid)
+{
+	return syscall(SYS_tgkill, state.pid, tid, 0) != 0 && errno == ESRCH;
+}
+
+static void announce(struct mew_trace_thread *t)
+{
+	if (t->announced)
+		return;
+	t->announced = true;
+	if (t->tid == state.pid)
+		return; /* the head names it */
+	metadata("thread_name", t->tid, "name", t->name);
+	if (t->tid >= MEW_TRACE_OWN_TID)
+		sort_index("thread_sort_index", t->tid, 2 + t->tid - MEW_TRACE_OWN_TID);
+}
+
+static void drain_thread(struct mew_trace_thread *t)
+{
+	int use = __atomic_load_n(&t->use, __ATOMIC_ACQUIRE);
+	bool gone;
+	struct mew_trace_record r;
+
+	if (use != MEW_TRACE_USED && use != MEW_TRACE_LEFT)
+		return;
+	gone = use == MEW_TRACE_LEFT || is_gone(t->owner); /* before the ring is emptied: nothing can follow */
+	while (mew_ring_pop(&t->ring, &r)) {
+		announce(t);
+		put_record(&r, state.is_main && t->tid == state.pid ? MEW_TRACE_MAIN_TID : t->tid);
+	}
+	if (gone)
+		__atomic_store_n(&t->use, MEW_TRACE_FREE, __ATOMIC_RELEASE);
+}
+
+static bool anything_waits(void)
+{
+	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++) {
+		const struct mew_trace_thread *t = &mew_trace_threads_.list[i];
+		int use = __atomic_load_n(&t->use, __ATOMIC_ACQUIRE);
+
+		if (use == MEW_TRACE_LEFT || (use == MEW_TRACE_USED && __atomic_load_n(&t->ring.head, __ATOMIC_ACQUIRE) != t->ring.tail))
+			return true;
+	}
+	return __atomic_load_n(&mew_trace_threads_.lost, __ATOMIC_RELAXED) != state.lost_said;
+}
+
+void mew_trace_drain(void)
+{
+	uint64_t lost;
+
+	if (!mew_trace_is_on() || !anything_waits() || !ready())
+		return;
+	lost = __atomic_load_n(&mew_trace_threads_.lost, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++) {
+		drain_thread(&mew_trace_threads_.list[i]);
+		lost += mew_ring_dropped(&mew_trace_threads_.list[i].ring);
+	}
+	if (lost != state.lost_said) {
+		event("M", NULL, "mew_dropped", 0);
+		mew_trace_text_add(&state.text, ",\"args\":{\"records\":%" PRIu64 "}", lost);
+		done();
+		state.lost_said = lost;
+	}
+	release();
+}
