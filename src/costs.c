@@ -40,7 +40,7 @@ static double turn_round(void)
 static double pause_round(void)
 {
 	struct mew_block block = { .threads = 1 };
-	struct mew_state st = { .block = &block, .stage = MEW_STAGE_LOOP };
+	struct mew_state st = { .block = &block, .stage = MEW_STAGE_LOOP, .shown = MEW_PAUSES_SHOWN };
 	uint64_t start = mew_os_now_ns(), spent;
 
 	for (unsigned i = 0; i < PAIRS; i++) {

@@ -81,6 +81,14 @@ static uint64_t iterations_of(const struct mew_case *row)
 	return n;
 }
 
+static void trace_samples(const struct mew_case *row)
+{
+	uint64_t now = mew_os_now_ns();
+
+	mew_trace_counter("samples", "kept", now, row->cpu.sample_count);
+	mew_trace_counter("samples lost", "lost", now, row->cpu.lost);
+}
+
 /* A block: its phase, and the arrow from the calibration that found its loops. */
 static void trace_block(struct mew_open_case *open, const struct mew_request *rq, const struct mew_case *row, uint64_t start_ns,
 			int status)
@@ -106,6 +114,8 @@ static void trace_block(struct mew_open_case *open, const struct mew_request *rq
 	}
 	s.end_ns = mew_os_now_ns();
 	mew_trace_slice(&s);
+	if (rq->phase == MEW_PHASE_CPU_VALUE && status == MEW_OK)
+		trace_samples(row);
 	mew_trace_resident();
 	mew_trace_drain();
 }

@@ -17,7 +17,6 @@
 
 #define CALIBRATION_GROWTH 8u
 #define COLD_FACTOR 64u
-#define PAUSES_SHOWN 1000u /* of a thread in one call of the body: more would only be a grey bar */
 
 int mew_block_init(struct mew_block *b, const struct mew_block_plan *plan, unsigned threads,
 		   const struct mew_backend *backend, struct mew_capture *capture, struct mew_error *err)
@@ -147,7 +146,7 @@ static void show_pause(struct mew_state *st)
 	if (st->shown_until_ns == 0)
 		return;
 	st->shown_until_ns = 0;
-	if (st->shown++ < PAUSES_SHOWN)
+	if (st->shown++ < MEW_PAUSES_SHOWN)
 		mew_trace_push(&r);
 }
 

@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #define MEW_COUNTERS_MAX 16
+#define MEW_PAUSES_SHOWN 1000u /* of a thread in one call of the body: more would only be a grey bar */
 
 /* When a block of samples is complete. */
 struct mew_block_plan {

@@ -263,6 +263,11 @@ int mew_trace_check(const char *path, void (*say)(const char *text), struct mew_
 		say(files.list[0].first_bad);
 		c.faults += files.list[0].bad;
 	}
+	if (status == MEW_OK && files.list[0].cut) { /* it was streamed: events stand in the order of their ends */
+		mew_trace_sort(&events);
+		for (size_t i = 0; i < events.n; i++)
+			events.list[i].serial = (uint32_t)i;
+	}
 	if (status == MEW_OK) {
 		check_order(&c);
 		for (size_t i = 0; i < events.n; i++)

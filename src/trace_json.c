@@ -184,7 +184,7 @@ bool mew_slice_is_number(struct mew_slice s)
 	return s.n > 0 && (s.p[0] == '-' || (s.p[0] >= '0' && s.p[0] <= '9'));
 }
 
-/* Decimal digits and where their point is; false when the text is no number or its value has no place in 18 digits. */
+/* Decimal digits and where their point is; false when the text is no number or its exponent is absurd. */
 struct decimal {
 	bool negative;
 	int64_t digits;
@@ -225,7 +225,7 @@ static bool read_decimal(struct mew_slice s, struct decimal *d)
 	for (p = s.p + d->negative, end = s.p + s.n; p < end && *p != 'e' && *p != 'E'; p++) {
 		if (*p == '.') {
 			point = true;
-		} else if (d->digits < 100000000000000000) {
+		} else if (d->digits < INT64_MAX / 10) {
 			d->digits = d->digits * 10 + (*p - '0');
 			d->scale -= point;
 		} else {

@@ -1,0 +1,71 @@
+/*
+ * fx_trace.c - a benchmark program with records of its own on the timeline; FX_TRACE_CHILD is a command that it runs.
+ */
+#define _GNU_SOURCE 1
+#include <mew.h>
+#include <mew/trace.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+MEW_BENCHMARK_NAMED(first, "first")
+{
+	struct mew_stream requests = mew_stream("requests");
+	uint64_t now = mew_trace_now();
+
+	(void)mew_stream_section(requests, "overlaps", now - 4000, now - 1000);
+	(void)mew_stream_section(requests, "overlaps", now - 3000, now);
+	MEW_LOOP(st) {
+		mew_section("outer") {
+			mew_section("inner")
+				mew_clobber();
+			mew_mark("a \"mark\"");
+		}
+		MEW_PAUSED(st)
+			mew_clobber();
+	}
+}
+
+static void set_up(void *arg)
+{
+	const char *child = getenv("FX_TRACE_CHILD");
+
+	(void)arg;
+	if (child != NULL && system(child) != 0)
+		(void)fprintf(stderr, "the child failed\n");
+}
+
+MEW_BENCHMARK_NAMED(second, "second", .after = "first", .threads = 2, .setup = set_up)
+{
+	MEW_LOOP(st) {
+		void *p = malloc(100);
+
+		mew_keep(p);
+		free(p);
+	}
+}
+
+MEW_BENCHMARK_NAMED(fails, "fails")
+{
+	MEW_LOOP(st) {
+		mew_section("half") {
+			mew_fail(st, "on purpose");
+			break;
+		}
+	}
+}
+
+/* The process that asked for the trace dies in the middle of it. */
+MEW_BENCHMARK_NAMED(killer, "killer")
+{
+	MEW_LOOP(st)
+		mew_clobber();
+	if (getenv("FX_TRACE_KILL") != NULL) {
+		(void)kill(getppid(), SIGKILL);
+		(void)sleep(5);
+	}
+}
+
+MEW_MAIN()

@@ -1,0 +1,362 @@
+/*
+ * t_trace.c - the rings, the reader and the merge of the timeline, on clocks that the test sets.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mew/trace.h"
+#include "trace_check.h"
+#include "trace_log.h"
+#include "trace_merge.h"
+
+#define SECOND ((int64_t)1000000000)
+#define EPOCH (1700000000 * SECOND)
+#define ZERO (500 * SECOND)
+
+static char folder[32], said[2000];
+static int directory;
+
+static void say(const char *text)
+{
+	size_t n = strlen(said);
+
+	(void)snprintf(said + n, sizeof said - n, "%s\n", text);
+}
+
+static int make_folder(void **data)
+{
+	(void)data;
+	(void)strcpy(folder, "/tmp/mew-t_trace.XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	directory = open(folder, O_RDONLY | O_DIRECTORY);
+	assert_true(directory >= 0);
+	said[0] = '\0';
+	return 0;
+}
+
+static int remove_folder(void **data)
+{
+	char command[200];
+
+	(void)data;
+	(void)close(directory);
+	(void)snprintf(command, sizeof command, "rm -rf %s %s.own %s.out", folder, folder, folder);
+	return system(command);
+}
+
+static void put_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void put(const char *name, const char *text)
+{
+	char path[200];
+
+	(void)snprintf(path, sizeof path, "%s/%s", folder, name);
+	put_file(path, text);
+}
+
+static char *get_file(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char *text = calloc(1, 100000);
+
+	assert_non_null(f);
+	assert_non_null(text);
+	assert_true(fread(text, 1, 99999, f) > 0);
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+#define OWN                                                                                                            \
+	"[\n{\"ph\":\"M\",\"pid\":10,\"tid\":0,\"name\":\"mew_trace\",\"args\":{\"schema\":1,\"clock\":\"monotonic\","  \
+	"\"zero_ns\":\"500000000000\"}},\n"                                                                             \
+	"{\"ph\":\"M\",\"pid\":10,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"mew\"}},\n"                    \
+	"{\"ph\":\"M\",\"pid\":10,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"run\"}},\n"                     \
+	"{\"ph\":\"X\",\"pid\":10,\"tid\":1,\"cat\":\"case\",\"name\":\"a\",\"ts\":1000.001,\"dur\":5000.000},\n"          \
+	"{\"ph\":\"X\",\"pid\":10,\"tid\":1,\"cat\":\"run\",\"name\":\"run\",\"ts\":0.000,\"dur\":9000000.000},\n"
+
+/* The text of the merged file; the caller frees it. */
+static char *merge(const struct mew_clock_pair *pairs, size_t npairs, struct mew_trace_merge *out)
+{
+	char own[200], output[200];
+	struct mew_trace_verdict verdict;
+	struct mew_error err;
+	struct mew_trace_merge m = {
+		.own = own, .directory = directory, .output = output, .zero_ns = ZERO, .pairs = pairs, .npairs = npairs,
+		.say = say, .fixed_clock = true,
+	};
+	char before[sizeof said];
+
+	(void)snprintf(own, sizeof own, "%s.own", folder);
+	(void)snprintf(output, sizeof output, "%s.out", folder);
+	put_file(own, OWN);
+	assert_int_equal(mew_trace_merge(&m, &err), MEW_OK);
+	memcpy(before, said, sizeof said);
+	assert_int_equal(mew_trace_check(output, say, &verdict, &err), MEW_OK);
+	if (verdict.faults > 0)
+		fail_msg("%s", said);
+	memcpy(said, before, sizeof said);
+	if (out != NULL)
+		*out = m;
+	return get_file(output);
+}
+
+static const struct mew_clock_pair steady[] = { { ZERO, EPOCH, ZERO }, { ZERO + 10 * SECOND, EPOCH + 10 * SECOND, ZERO + 10 * SECOND } };
+
+static void has(const char *text, const char *part)
+{
+	if (strstr(text, part) == NULL)
+		fail_msg("no %s in\n%s", part, text);
+}
+
+/* --- the merge -------------------------------------------------------------------------------------------------- */
+
+static void same_as_the_golden_file(void **data)
+{
+	const char *srcdir = getenv("srcdir");
+	char path[1000], *text, *golden;
+
+	(void)data;
+	put("1.json", "[{\"ph\":\"X\",\"pid\":20,\"tid\":3,\"name\":\"over\",\"ts\":1700000001000000,\"dur\":10},"
+		      "{\"ph\":\"X\",\"pid\":20,\"tid\":3,\"name\":\"lap\",\"ts\":\"1700000001000005.125\",\"dur\":10},"
+		      "{\"ph\":\"b\",\"pid\":20,\"tid\":3,\"cat\":\"c\",\"name\":\"span\",\"id\":\"7\",\"ts\":1700000001000000},"
+		      "{\"ph\":\"e\",\"pid\":20,\"tid\":3,\"cat\":\"c\",\"name\":\"span\",\"id\":\"7\",\"ts\":1700000001000001}]");
+	put("2.json", "{\"traceEvents\":[{\"ph\":\"C\",\"pid\":21,\"name\":\"n\",\"ts\":1700000002000000,\"args\":{\"v\":1.5}},"
+		      "{\"ph\":\"X\",\"pid\":21,\"name\":\"f\",\"ts\":1700000002000000,\"dur\":0,\"bind_id\":5,\"flow_out\":true}]}");
+	text = merge(steady, 2, NULL);
+	(void)snprintf(path, sizeof path, "%s/tests/golden/trace.json", srcdir != NULL ? srcdir : ".");
+	if (getenv("MEW_GOLDEN_UPDATE") != NULL)
+		put_file(path, text);
+	golden = get_file(path);
+	assert_string_equal(text, golden);
+	free(golden);
+	free(text);
+}
+
+static void exact_to_the_nanosecond(void **data)
+{
+	char *text;
+
+	(void)data;
+	put("1.json", "[{\"ph\":\"i\",\"pid\":20,\"name\":\"i\",\"ts\":\"1700000003000000.123\"}]");
+	text = merge(steady, 2, NULL);
+	has(text, "\"ts\":3000000.123");
+	has(text, "\"ts\":1000.001,\"dur\":5000.000");
+	free(text);
+}
+
+static void a_clock_step_moves_only_what_came_before_it(void **data)
+{
+	/* at 5 s the time of day jumps an hour ahead */
+	const struct mew_clock_pair pairs[] = { { ZERO, EPOCH, ZERO }, { ZERO + 4 * SECOND, EPOCH + 4 * SECOND, ZERO + 4 * SECOND },
+						{ ZERO + 6 * SECOND, EPOCH + 3606 * SECOND, ZERO + 6 * SECOND } };
+	struct mew_trace_merge m;
+	char *text;
+
+	(void)data;
+	put("1.json", "[{\"ph\":\"i\",\"pid\":20,\"name\":\"before\",\"ts\":1700000003000000},"
+		      "{\"ph\":\"i\",\"pid\":20,\"name\":\"after\",\"ts\":1700003607000000}]");
+	text = merge(pairs, 3, &m);
+	has(text, "\"name\":\"before\",\"ts\":3000000.000");
+	has(text, "\"name\":\"after\",\"ts\":7000000.000");
+	has(text, "\"clock_step_ns\":3600000000000");
+	has(said, "was set by 3600.000 s");
+	free(text);
+}
+
+static void a_sleep_is_said(void **data)
+{
+	const struct mew_clock_pair pairs[] = { { ZERO, EPOCH, ZERO }, { ZERO + SECOND, EPOCH + 31 * SECOND, ZERO + 31 * SECOND } };
+	char *text;
+
+	(void)data;
+	text = merge(pairs, 2, NULL);
+	has(text, "\"suspended_ns\":30000000000");
+	has(said, "slept for 30.000 s");
+	free(text);
+}
+
+static void what_lies_before_the_run_moves_all(void **data)
+{
+	char *text;
+
+	(void)data;
+	put("1.json", "[{\"ph\":\"X\",\"pid\":20,\"name\":\"early\",\"ts\":1699999999000000,\"dur\":1}]");
+	text = merge(steady, 2, NULL);
+	has(text, "\"name\":\"early\",\"ts\":0.000");
+	has(text, "\"name\":\"run\",\"ts\":1000000.000");
+	has(text, "\"rebased_ns\":1000000000");
+	free(text);
+}
+
+static void times_of_no_known_clock_are_dropped(void **data)
+{
+	struct mew_trace_merge m;
+
+	(void)data;
+	put("1.json", "[{\"ph\":\"i\",\"pid\":20,\"name\":\"i\",\"ts\":5}]");
+	free(merge(steady, 2, &m));
+	assert_int_equal(m.dropped, 1);
+}
+
+/* --- the writer's side ------------------------------------------------------------------------------------------ */
+
+static void *other_thread(void *data)
+{
+	mew_section("elsewhere")
+		mew_mark("m");
+	return data;
+}
+
+static void records_of_threads_are_written(void **data)
+{
+	char path[200], *text;
+	struct mew_trace_verdict v;
+	struct mew_error err;
+	pthread_t id;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	for (int i = 0; i < 300; i++) { /* more threads than there are rings: they are used again */
+		assert_int_equal(pthread_create(&id, NULL, other_thread, NULL), 0);
+		assert_int_equal(pthread_join(id, NULL), 0);
+		if (i % 100 == 0)
+			mew_trace_drain();
+	}
+	mew_section(mew_trace_name("built \"at\" run time\n"))
+		mew_mark("m");
+	mew_trace_log_end();
+	text = get_file(path);
+	has(text, "\"name\":\"elsewhere\"");
+	has(text, "built \\\"at\\\" run time\\u000a");
+	free(text);
+	assert_int_equal(mew_trace_check(path, say, &v, &err), MEW_OK);
+	assert_true(v.cut);
+	if (v.faults > 0)
+		fail_msg("%s", said);
+}
+
+static void what_does_not_fit_is_counted(void **data)
+{
+	char path[200], *text;
+	struct mew_error err;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	for (unsigned i = 0; i < MEW_TRACE_RECORDS + 7; i++)
+		mew_mark("m");
+	mew_trace_drain();
+	mew_trace_log_end();
+	text = get_file(path);
+	free(text);
+	(void)snprintf(path, sizeof path, "tail -n 1 %s.out | grep -q '\"records\":7}'", folder);
+	assert_int_equal(system(path), 0);
+}
+
+static void nothing_is_taken_without_a_trace(void **data)
+{
+	struct mew_section s = mew_section_begin("s");
+
+	(void)data;
+	assert_int_equal(s.start_, 0);
+	mew_section_end(&s);
+	mew_mark("m");
+	assert_int_equal(mew_stream_section(mew_stream("s"), "x", 1, 2), MEW_OK);
+}
+
+static void a_section_that_ends_before_it_starts_is_refused(void **data)
+{
+	char path[200];
+	struct mew_error err;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	assert_int_equal(mew_stream_section(mew_stream("s"), "x", 5, 2), MEW_E_INVALID);
+	assert_int_equal(mew_stream_section(mew_stream(""), "x", 2, 5), MEW_E_INVALID);
+	mew_trace_log_end();
+}
+
+static void a_directory_that_is_a_link_is_refused(void **data)
+{
+	char link[200];
+	struct mew_error err;
+
+	(void)data;
+	(void)snprintf(link, sizeof link, "%s.own", folder);
+	assert_int_equal(symlink(folder, link), 0);
+	assert_int_equal(mew_trace_log_begin(link, NULL, &err), MEW_E_INVALID);
+	assert_int_equal(unlink(link), 0);
+}
+
+/* 1,000 cases of 5 phases: counted, since a clock would judge the machine. */
+static void a_large_run_is_small(void **data)
+{
+	struct mew_trace_merge m;
+	char path[200];
+	struct stat st;
+	FILE *f;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s/mew-20-1.json", folder);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	(void)fprintf(f, "[{\"ph\":\"M\",\"pid\":20,\"tid\":0,\"name\":\"mew_trace\",\"args\":{\"zero_ns\":\"%lld\"}},\n", (long long)ZERO);
+	for (int i = 0; i < 5000; i++)
+		(void)fprintf(f, "{\"ph\":\"X\",\"pid\":20,\"tid\":20,\"cat\":\"phase\",\"name\":\"measurement/value\",\"ts\":%d.000,"
+				 "\"dur\":99.500,\"args\":{\"case\":\"group/case:%d\"}},\n", i * 100, i / 5);
+	assert_int_equal(fclose(f), 0);
+	free(merge(steady, 2, &m));
+	assert_int_equal(m.events, 5000 + 4); /* and two names and two slices of its own */
+	(void)snprintf(path, sizeof path, "%s.out", folder);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size < 5000 * 400);
+}
+
+int main(void)
+{
+	const struct CMUnitTest trace[] = {
+		cmocka_unit_test(same_as_the_golden_file),
+		cmocka_unit_test(exact_to_the_nanosecond),
+		cmocka_unit_test(a_clock_step_moves_only_what_came_before_it),
+		cmocka_unit_test(a_sleep_is_said),
+		cmocka_unit_test(what_lies_before_the_run_moves_all),
+		cmocka_unit_test(times_of_no_known_clock_are_dropped),
+		cmocka_unit_test(records_of_threads_are_written),
+		cmocka_unit_test(what_does_not_fit_is_counted),
+		cmocka_unit_test(nothing_is_taken_without_a_trace),
+		cmocka_unit_test(a_section_that_ends_before_it_starts_is_refused),
+		cmocka_unit_test(a_directory_that_is_a_link_is_refused),
+		cmocka_unit_test(a_large_run_is_small),
+	};
+	struct CMUnitTest with_folder[MEW_COUNTOF(trace)];
+
+	for (size_t i = 0; i < MEW_COUNTOF(trace); i++) {
+		with_folder[i] = trace[i];
+		with_folder[i].setup_func = make_folder;
+		with_folder[i].teardown_func = remove_folder;
+	}
+	return _cmocka_run_group_tests("trace", with_folder, MEW_COUNTOF(with_folder), NULL, NULL);
+}

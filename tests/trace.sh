@@ -1,0 +1,208 @@
+#!/bin/sh
+# trace.sh - `--trace` and `mew trace-check` as a user meets them, and what hostile fragments do to them. Prints TAP.
+#
+# builddir and srcdir come from make; run by hand: builddir=BUILD srcdir=. sh tests/trace.sh
+set -u
+# shellcheck disable=SC2154 # make sets them
+mew=$builddir/mew
+bench=$builddir/tests/fx_trace
+examples=$(cd "$srcdir/examples" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+unset MEW_TRACE_DIR NO_COLOR FORCE_COLOR COLUMNS
+mkdir tmp
+TERM=dumb LC_ALL=C.UTF-8 TMPDIR=$work/tmp
+export TERM LC_ALL TMPDIR
+number=0
+failed=0
+
+result() { # NAME STATUS
+	number=$((number + 1))
+	if [ "$2" = 0 ]; then
+		echo "ok $number - $1"
+	else
+		echo "not ok $number - $1"
+		sed 's/^/# out: /' out | head -n 20
+		sed 's/^/# err: /' err | head -n 20
+		echo "# code $code"
+		failed=1
+	fi
+}
+
+run() {
+	"$@" >out 2>err </dev/null
+	code=$?
+}
+
+# check NAME CODE [PATTERN-IN-OUT [PATTERN-IN-ERR]]
+check() {
+	status=0
+	[ "$code" = "$2" ] || status=1
+	[ -z "${3-}" ] || grep -q -- "$3" out || status=1
+	[ -z "${4-}" ] || grep -q -- "$4" err || status=1
+	result "$1" $status
+}
+
+sound() { # FILE NAME: no faults, and nothing is left behind
+	run "$mew" trace-check "$1"
+	check "$2" 0 ', 0 faults$'
+	run sh -c 'ls -A tmp; ls -A | grep partial'
+	status=0
+	[ -s out ] && status=1
+	result "... and leaves nothing behind" $status
+}
+
+fast="--max-time 0.02 --min-warmup-time 0.001 --memory=20"
+
+run "$mew" run $fast -k 'first|second' --trace "$bench"
+check "a traced run says where its trace is" 0 'first' 'trace: wrote mew-trace.json'
+sound mew-trace.json "it is sound"
+status=0
+for name in first run 'time pass' 'memory pass' calibration/loops measurement/value memory/value 'repetition 0' set-up outer inner \
+	overlaps pause 'live heap' 'resident memory' after; do
+	grep -q "\"name\":\"$name\"" mew-trace.json || { status=1; echo "# no $name"; }
+done
+result "... shows runs, passes, cases, phases, records of the program, counters and arrows" $status
+run tail -n 2 mew-trace.json
+check "... and last its own cost" 0 '"name":"trace: write"'
+run grep -c '"cat":"requests".*"ph":"b"\|"ph":"b".*"cat":"requests"' mew-trace.json
+status=0
+[ "$(cat out)" -ge 2 ] || status=1
+result "... with spans of streams that overlap" $status
+run "$mew" run $fast -k 'fails' --trace=deep/er/f.json "$bench"
+check "a failed case is on the timeline, in directories that were made" 1 '' 'wrote deep/er/f.json'
+run grep '"half"' deep/er/f.json
+check "... with the section that was left early" 0
+run grep '"state":"MEW_E_LOOP"\|"state":"MEW_E_BODY"' deep/er/f.json
+check "... and its state" 0
+if run gzip --version; then
+	run "$mew" run $fast -k first --trace=z.json.gz "$bench"
+	gzip -dc z.json.gz >z.json
+	sound z.json "a name that ends in .gz is compressed"
+fi
+
+run "$mew" run $fast --trace=x.json -k nothing "$bench"
+check "a refused run has no trace" 4
+run sh -c 'ls -A tmp; ls -A | grep "x.json"'
+status=0
+[ -s out ] && status=1
+result "... and leaves nothing behind" $status
+run "$mew" run $fast -k first --trace=r.json --redact 'fir..' "$bench"
+run grep -c '"command":"[^"]*-k \*\*\* ' r.json
+check "--redact hides what matches in the command line" 0 '^1$'
+run grep -c '"command"' mew-trace.json
+check "... and without it there is none" 1 '^0$'
+mkdir inherited
+run env MEW_TRACE_DIR="$work/inherited" "$mew" run $fast -k first --trace=i.json "$bench"
+check "a run inside a traced one only adds fragments" 0 '' 'part of a traced one'
+run sh -c 'ls inherited | grep -c "^mew-.*json$"; test ! -e i.json'
+check "... and sweeps nothing" 0 '[2-9]'
+ln -s inherited link
+run env MEW_TRACE_DIR="$work/link" "$bench" $fast -k first
+run ls inherited/link
+ls inherited | wc -l >before
+run env MEW_TRACE_DIR="$work/link" "$bench" $fast -k first
+ls inherited | wc -l >after
+run cmp before after
+check "a directory that is a link is refused" 0
+
+# what children leave: $MEW_TRACE_DIR is theirs to write
+cat >hostile.sh <<'END'
+cd "$MEW_TRACE_DIR" || exit 1
+now=$(date +%s)000000
+echo '[{"ph":tru}]' >bad.json
+printf '[{"ph":"X","pid":1,"name":"cut","ts":%s,"dur":5},\n{"ph":"X","pi' "$now" >cut.json
+printf '[{"ph":"X","pid":77,"name":"x","ts":"soon","dur":1},{"ph":"X","pid":77,"name":7,"ts":1,"dur":1},5,{"ph":"C","pid":77,"name":"c","ts":%s,"args":{"a":"1"}},{"ph":"X","pid":77,"tid":1,"name":"good","ts":%s,"dur":null},{"ph":"i","pid":77,"name":"kept","ts":"%s.123"}]' "$now" "$now" "$now" >types.json
+echo '[]' >empty.json
+printf '{"traceEvents":[{"ph":"M","pid":77,"name":"process_name","args":{"name":"other"}},{"ph":"X","pid":77,"name":"same pid","ts":%s,"dur":9}]}' "$now" >same.json
+printf '[{"ph":"M","pid":77,"name":"process_name","args":{"name":"third"}},{"ph":"B","pid":77,"tid":1,"name":"open","ts":%s},{"ph":"E","pid":77,"tid":2,"ts":%s},{"ph":"s","pid":77,"cat":"f","name":"lone","id":1,"ts":%s}]' "$now" "$now" "$now" >third.json
+head -c 209715200 /dev/zero >huge.json
+ln -s /etc/passwd link.json
+exit 0
+END
+export FX_TRACE_CHILD="sh $work/hostile.sh"
+run "$mew" run $fast -k second --trace=h.json "$bench"
+check "hostile fragments: the run ends well" 0 'second' 'bad.json.*malformed JSON at byte 10.*passed over'
+for pattern in 'huge.json: 200 MiB' 'link.json: a link' 'types.json: 5 events left out'; do
+	check "... $pattern" 0 '' "$pattern"
+done
+for name in '"cut"' '"kept"' '"same pid"' '"unfinished":true'; do
+	run grep -c -- "$name" h.json
+	check "... $name is on the timeline" 0
+done
+run sh -c 'grep -o "\"pid\":[0-9]*,[^}]*\"name\":\"process_name\",\"args\":{\"name\":\"\(other\|third\)\"" h.json | cut -d, -f1 | sort -u | wc -l'
+check "... one number for two processes becomes two" 0 '^2$'
+sound h.json "... and the trace is sound"
+export FX_TRACE_CHILD='rm -rf "$MEW_TRACE_DIR"'
+run "$mew" run $fast -k second --trace=gone.json "$bench"
+check "a directory that vanished costs the fragments alone" 0 second 'wrote gone.json'
+run "$mew" trace-check gone.json
+check "... and the trace is sound" 0
+mkdir precious && echo '[]' >precious/a.json
+export FX_TRACE_CHILD='rm -rf "$MEW_TRACE_DIR" && ln -s '"$work"'/precious "$MEW_TRACE_DIR"'
+run "$mew" run $fast -k second --trace=swap.json "$bench"
+check "a directory swapped for a link is not followed" 0 second 'left alone'
+run ls precious/a.json
+check "... and what it leads to stays" 0
+rm -rf tmp/*
+unset FX_TRACE_CHILD
+
+# other people's programs
+export FX_TRACE_CHILD="sh $examples/trace_fragment.sh"
+run "$mew" run $fast -k second --trace=s.json "$bench"
+run grep -c '"from a shell script"' s.json
+check "the shell's fragment is on the timeline" 0
+if command -v python3 >/dev/null 2>&1; then
+	export FX_TRACE_CHILD="python3 $examples/trace_fragment.py"
+	run "$mew" run $fast -k second --trace=p.json "$bench"
+	run grep -c '"from Python"' p.json
+	check "Python's fragment is on the timeline" 0
+	run python3 -c 'import json; [json.load(open(f)) for f in ("mew-trace.json", "h.json", "s.json", "p.json")]'
+	check "a strict reader takes them" 0
+fi
+export FX_TRACE_CHILD="$builddir/examples/trace_fragment"
+run "$mew" run $fast -k second --trace=c.json "$bench"
+run grep -c '"from a C program"' c.json
+check "a C program's fragment is on the timeline" 0
+sound c.json "... and the trace is sound"
+unset FX_TRACE_CHILD
+
+# killed in the middle
+FX_TRACE_KILL=1 "$mew" run $fast -k 'first|killer' --trace=k.json "$bench" >out 2>err </dev/null
+code=$?
+check "killed in the middle" 137
+run "$mew" trace-check k.json.partial
+check "... the partial file is sound" 0 'ends early'
+run sh -c 'for f in tmp/mew-trace.*/mew-*.json; do "$1" trace-check "$f" || exit 1; done' sh "$mew"
+check "... and so are the fragments" 0 'ends early'
+rm -rf tmp/* k.json.partial
+
+# the validator
+bad() { # NAME PATTERN EVENTS
+	echo "{\"traceEvents\":[{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"p\"}},{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"t\"}},$3]}" >bad.json
+	run "$mew" trace-check bad.json
+	check "trace-check: $1" 1 "$2"
+}
+x='"ph":"X","pid":1,"tid":1,"name":"x"'
+bad "slices that overlap" 'ends after' "{$x,\"ts\":0,\"dur\":5},{$x,\"ts\":3,\"dur\":5}"
+bad "an end without a begin" 'end without a begin' '{"ph":"E","pid":1,"tid":1,"ts":1}'
+bad "a begin without an end" 'without an end' '{"ph":"B","pid":1,"tid":1,"name":"b","ts":1}'
+bad "an arrow without an end" 'arrow without an end' '{"ph":"s","pid":1,"tid":1,"name":"b","cat":"c","id":1,"ts":1}'
+bad "an arrow with one end" 'arrow with one end' "{$x,\"ts\":0,\"dur\":5,\"bind_id\":\"0x1\",\"flow_out\":true}"
+bad "a span without an end" 'span without an end' '{"ph":"b","pid":1,"tid":1,"name":"b","cat":"c","id":1,"ts":1}'
+bad "an unknown phase" 'ph is none' '{"ph":"Z","pid":1,"tid":1,"name":"b","ts":1}'
+bad "times that go back" 'later time' "{$x,\"ts\":10,\"dur\":1},{$x,\"ts\":3,\"dur\":1}"
+bad "a time below zero" 'before zero' "{$x,\"ts\":-1,\"dur\":5}"
+bad "a thread without a name" 'no name' '{"ph":"X","pid":1,"tid":2,"name":"x","ts":0,"dur":5}'
+run "$mew" trace-check missing.json
+check "trace-check: a file that is not there" 2 '' 'missing.json'
+echo '{"a":1}' >other.json
+run "$mew" trace-check other.json
+check "trace-check: a file that is no trace" 2 '' 'neither an array'
+echo '[]' >none.json
+run "$mew" trace-check none.json
+check "trace-check: nothing to check" 4
+
+echo "1..$number"
+exit $failed
