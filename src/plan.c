@@ -8,10 +8,9 @@
 
 #include "error.h"
 #include "os.h"
+#include "plan_trace.h"
 #include "summarise.h"
-#include "trace_log.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SAMPLE_NS 200000u          /* short against a scheduler's slice: a preempted sample stays a rare outlier */
@@ -176,61 +175,12 @@ static uint64_t exact_of(const struct run *r, const struct mew_plan_case *c)
 	return c->iterations != 0 ? c->iterations : c->min_time > 0 ? 0 : r->o->iterations;
 }
 
-/* --- the timeline ----------------------------------------------------------------------------------------------- */
-
-/* Is `key` the case that `after` names, or one of the family that it names? */
-static bool comes_first(const char *after, const char *key)
+static void show_case(struct run *r, struct mew_plan_case *c)
 {
-	size_t n = strlen(after);
+	struct mew_case *row = row_of(r, c);
 
-	return strncmp(key, after, n) == 0 && (key[n] == '\0' || strncmp(key + n, "/case:", 6) == 0);
-}
-
-static void trace_arrows(const struct run *r, const struct mew_plan_case *c)
-{
-	for (size_t i = 0; c->after != NULL && i < r->n; i++)
-		if (r->cases[i].end_ns != 0 && r->cases[i].end_ns <= c->start_ns && comes_first(c->after, r->cases[i].key))
-			mew_trace_arrow("after", r->cases[i].end_ns, c->start_ns);
-}
-
-static void trace_begin(struct mew_plan_case *c)
-{
-	c->start_ns = mew_trace_is_on() ? mew_os_now_ns() : 0;
-}
-
-/* A visit of a case: the whole of it, or one repetition where those of all cases are taken in turn. */
-static void trace_end(struct run *r, struct mew_plan_case *c)
-{
-	struct mew_trace_args args = { 0 };
-	const struct mew_row_head *row;
-
-	if (c->start_ns == 0)
-		return;
-	row = mew_case_row(row_of(r, c), r->kind);
-	mew_trace_arg_text(&args, "label", c->label);
-	mew_trace_arg_number(&args, "threads", c->threads);
-	if (c->loops != 0)
-		mew_trace_arg_number(&args, "loops", c->loops);
-	mew_trace_arg_text(&args, "state", c->dead ? mew_status_name(row->status) : "done");
-	mew_trace_arg_text(&args, "reason", c->dead ? row->reason : NULL);
-	c->end_ns = mew_os_now_ns();
-	mew_trace_slice(&(struct mew_trace_slice){
-		.category = "case", .name = c->key, .start_ns = c->start_ns, .end_ns = c->end_ns, .args = &args });
-	trace_arrows(r, c);
-}
-
-static void trace_repetition(const struct run *r, const struct mew_plan_case *c, unsigned repetition, uint64_t start_ns)
-{
-	struct mew_trace_args args = { 0 };
-	char name[32];
-
-	if (start_ns == 0)
-		return;
-	(void)snprintf(name, sizeof name, "repetition %u", repetition);
-	mew_trace_arg_text(&args, "case", c->key);
-	mew_trace_arg_number(&args, "process", r->process);
-	mew_trace_slice(&(struct mew_trace_slice){
-		.category = "repetition", .name = name, .start_ns = start_ns, .end_ns = mew_os_now_ns(), .args = &args });
+	if (row != NULL)
+		mew_plan_trace_end(r->cases, r->n, c, mew_case_row(row, r->kind));
 }
 
 /* --- timing ----------------------------------------------------------------------------------------------------- */
@@ -311,7 +261,7 @@ static void time_repetition(struct run *r, struct mew_plan_case *c, unsigned rep
 	if (!c->dead)
 		measure(r, c, repetition);
 	r->done++;
-	trace_repetition(r, c, repetition, start);
+	mew_plan_trace_repetition(c, r->process, repetition, start);
 }
 
 static void time_prepare(struct run *r, struct mew_plan_case *c)
@@ -341,9 +291,9 @@ static void time_interleaved(struct run *r)
 	for (unsigned k = 0; k < most; k++)
 		for (size_t i = 0; i < r->n; i++)
 			if (k < repetitions_of(r, &r->cases[i])) {
-				trace_begin(&r->cases[i]);
+				mew_plan_trace_begin(&r->cases[i]);
 				time_repetition(r, &r->cases[i], k);
-				trace_end(r, &r->cases[i]);
+				show_case(r, &r->cases[i]);
 			}
 	for (size_t i = 0; i < r->n; i++)
 		close_case(r, &r->cases[i]);
@@ -476,14 +426,14 @@ static void one_process(struct run *r)
 		return;
 	}
 	for (size_t i = 0; i < r->n && !r->stopped; i++) {
-		trace_begin(&r->cases[i]);
+		mew_plan_trace_begin(&r->cases[i]);
 		if (r->pass == MEW_PASS_TIME)
 			time_case(r, &r->cases[i]);
 		else if (r->pass == MEW_PASS_MEMORY)
 			memory_case(r, &r->cases[i]);
 		else
 			cpu_case(r, &r->cases[i]);
-		trace_end(r, &r->cases[i]);
+		show_case(r, &r->cases[i]);
 	}
 }
 

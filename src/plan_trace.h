@@ -1,0 +1,25 @@
+/*
+ * plan_trace.h - cases and repetitions on the timeline, and the arrows along `.after`.
+ * Layer L4. The plan's thread, outside windows.
+ */
+#ifndef MEW_PLAN_TRACE_H
+#define MEW_PLAN_TRACE_H
+
+#include "plan.h"
+#include "trace_log.h"
+
+/* A visit of a case begins. */
+void mew_plan_trace_begin(struct mew_plan_case *c);
+
+/*
+ * It ends: the whole of it, or one repetition where those of all cases are taken in turn.
+ *
+ * cases    n of the pass; `c` is one of them
+ * row      of the case in this pass; borrowed
+ */
+void mew_plan_trace_end(const struct mew_plan_case *cases, size_t n, struct mew_plan_case *c, const struct mew_row_head *row);
+
+/* A repetition from start_ns until now; start_ns 0: nothing to show. */
+void mew_plan_trace_repetition(const struct mew_plan_case *c, unsigned process, unsigned repetition, uint64_t start_ns);
+
+#endif
