@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "deflate.h"
 #include "error.h"
 #include "os.h"
 #include "trace_files.h"
@@ -394,7 +395,7 @@ static int write_body(struct mew_writer *w, void *data, struct mew_error *err)
 	text = mew_writer_take(memory, &bytes);
 	free(memory);
 	if (text != NULL)
-		gzip = mew_trace_gzip(text, bytes, &packed);
+		gzip = mew_gzip(text, bytes, &packed);
 	if (gzip != NULL)
 		mew_write_bytes(w, gzip, packed);
 	free(text);

@@ -6,11 +6,6 @@
 
 #include "trace_write.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "deflate.h"
-
 static void put_slice(struct mew_writer *w, const char *key, struct mew_slice value)
 {
 	if (value.n == 0)
@@ -71,50 +66,4 @@ void mew_trace_write_event(struct mew_writer *w, const struct mew_trace_event *e
 	put_partner(w, e);
 	put_args(w, e);
 	mew_write_char(w, '}');
-}
-
-/* --- gzip ------------------------------------------------------------------------------------------------------- */
-
-static uint32_t crc32_of(const unsigned char *p, size_t n)
-{
-	uint32_t table[256], crc = 0xffffffffu;
-
-	for (uint32_t i = 0; i < 256; i++) {
-		uint32_t value = i;
-
-		for (int bit = 0; bit < 8; bit++)
-			value = value & 1 ? value >> 1 ^ 0xedb88320u : value >> 1;
-		table[i] = value;
-	}
-	while (n-- > 0)
-		crc = table[(crc ^ *p++) & 0xff] ^ crc >> 8;
-	return ~crc;
-}
-
-static void put_u32(unsigned char *p, uint32_t value)
-{
-	for (int i = 0; i < 4; i++)
-		p[i] = (unsigned char)(value >> 8 * i);
-}
-
-/* A zlib stream is two bytes, the deflated data, and a checksum of four. */
-unsigned char *mew_trace_gzip(const void *text, size_t bytes, size_t *packed)
-{
-	static const unsigned char head[10] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3 };
-	size_t n;
-	unsigned char *stream = mew_deflate(text, bytes, &n), *out;
-
-	if (stream == NULL || n < 6)
-		return stream != NULL ? (free(stream), NULL) : NULL;
-	n -= 6;
-	out = malloc(sizeof head + n + 8);
-	if (out != NULL) {
-		memcpy(out, head, sizeof head);
-		memcpy(out + sizeof head, stream + 2, n);
-		put_u32(out + sizeof head + n, crc32_of(text, bytes));
-		put_u32(out + sizeof head + n + 4, (uint32_t)bytes);
-		*packed = sizeof head + n + 8;
-	}
-	free(stream);
-	return out;
 }

@@ -14,9 +14,4 @@
 /* One event and its line's end, without a comma. */
 void mew_trace_write_event(struct mew_writer *w, const struct mew_trace_event *e);
 
-/*
- * Pack text into a gzip file's bytes (RFC 1952). Returns bytes that the caller frees; NULL without memory.
- */
-unsigned char *mew_trace_gzip(const void *text, size_t bytes, size_t *packed);
-
 #endif
