@@ -58,13 +58,16 @@ static int lost(struct mew_host *h, int got, struct mew_error *err)
 	return mew_error_set(err, MEW_E_BODY, "the benchmark's process was lost: %s", how);
 }
 
-int mew_host_ask(struct mew_host *h, enum mew_message message, int answer, uint64_t deadline_ns, struct mew_error *err)
+int mew_host_send(struct mew_host *h, enum mew_message message, struct mew_error *err)
+{
+	return mew_wire_send(h->fd, message, &h->out) == MEW_OK ? MEW_OK : lost(h, 0, err);
+}
+
+int mew_host_answer(struct mew_host *h, int answer, uint64_t deadline_ns, struct mew_error *err)
 {
 	const char *text;
 	int got, status;
 
-	if (mew_wire_send(h->fd, message, &h->out) != MEW_OK)
-		return lost(h, 0, err);
 	got = mew_wire_receive(h->fd, &h->in, deadline_ns, h->options->cancelled);
 	if (got <= 0)
 		return lost(h, got, err);
@@ -79,11 +82,19 @@ int mew_host_ask(struct mew_host *h, enum mew_message message, int answer, uint6
 	return MEW_OK;
 }
 
+int mew_host_ask(struct mew_host *h, enum mew_message message, int answer, uint64_t deadline_ns, struct mew_error *err)
+{
+	int status = mew_host_send(h, message, err);
+
+	return status == MEW_OK ? mew_host_answer(h, answer, deadline_ns, err) : status;
+}
+
 /* --- starting --------------------------------------------------------------------------------------------------- */
 
 static int start(struct mew_host *h, struct mew_error *err)
 {
-	struct mew_launch s = { .program = h->program, .output = h->output_fd, .preload = h->preload };
+	struct mew_launch s = { .program = h->program, .output = h->output_fd, .inherited = h->options->inherited,
+				.preload = h->preload };
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)

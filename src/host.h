@@ -22,6 +22,7 @@ struct mew_host_options {
 	const char *const *hooks; /* names to activate; borrowed */
 	size_t nhooks;
 	const volatile int *cancelled; /* may be NULL */
+	int inherited;          /* a descriptor that workers keep under its number; 0: none */
 };
 
 struct mew_host {

@@ -119,7 +119,7 @@ int mew_host_begin_pass(struct mew_host *h, enum mew_pass pass, struct mew_error
 
 /* --- the driver's calls ----------------------------------------------------------------------------------------- */
 
-static uint64_t deadline(const struct mew_host *h)
+uint64_t mew_host_deadline(const struct mew_host *h)
 {
 	return h->options->timeout > 0 ? mew_os_now_ns() + (uint64_t)(h->options->timeout * 1e9) : 0;
 }
@@ -150,7 +150,7 @@ static int open_item(void *data, uint32_t item, enum mew_pass pass, struct mew_e
 		mew_host_retire(h);
 	free(mew_host_take_output(h)); /* what earlier cases printed and nobody asked for */
 	h->deadline_item = item;
-	h->deadline_ns = deadline(h);
+	h->deadline_ns = mew_host_deadline(h);
 	return open_in_worker(h, item, err);
 }
 
@@ -165,6 +165,16 @@ static void keep_output(struct mew_host *h, uint32_t item, struct mew_model *out
 	free(text);
 }
 
+int mew_host_take_block(struct mew_host *h, uint32_t item, int status, struct mew_model *out, struct mew_error *err)
+{
+	/* hooks may have left data also when the block failed */
+	if (h->pid > 0 && mew_wire_number(&h->in) != 0 && !mew_wire_model(&h->in, out))
+		return mew_error_set(err, MEW_E_IO, "a result of %s could not be read", h->program);
+	if (status != MEW_OK)
+		keep_output(h, item, out);
+	return status;
+}
+
 static int run_item(void *data, const struct mew_request *rq, struct mew_model *out, struct mew_error *err)
 {
 	struct mew_host *h = data;
@@ -172,7 +182,7 @@ static int run_item(void *data, const struct mew_request *rq, struct mew_model *
 
 	if (h->deadline_item != rq->item) { /* interleaved: the time is per turn */
 		h->deadline_item = rq->item;
-		h->deadline_ns = deadline(h);
+		h->deadline_ns = mew_host_deadline(h);
 	}
 	status = open_in_worker(h, rq->item, err);
 	if (status != MEW_OK)
@@ -181,12 +191,7 @@ static int run_item(void *data, const struct mew_request *rq, struct mew_model *
 	mew_wire_reset(&h->out);
 	mew_wire_put_request(&h->out, rq);
 	status = mew_host_ask(h, MEW_MSG_RUN, MEW_MSG_DONE, h->deadline_ns, err);
-	/* hooks may have left data also when the block failed */
-	if (h->pid > 0 && mew_wire_number(&h->in) != 0 && !mew_wire_model(&h->in, out))
-		return mew_error_set(err, MEW_E_IO, "a result of %s could not be read", h->program);
-	if (status != MEW_OK)
-		keep_output(h, rq->item, out);
-	return status;
+	return mew_host_take_block(h, rq->item, status, out, err);
 }
 
 static void close_item(void *data, uint32_t item, enum mew_pass pass)
@@ -200,7 +205,7 @@ static void close_item(void *data, uint32_t item, enum mew_pass pass)
 	mew_wire_reset(&h->out);
 	mew_wire_put_number(&h->out, item);
 	mew_wire_put_number(&h->out, pass);
-	(void)mew_host_ask(h, MEW_MSG_CLOSE, MEW_MSG_DONE, deadline(h), &ignored);
+	(void)mew_host_ask(h, MEW_MSG_CLOSE, MEW_MSG_DONE, mew_host_deadline(h), &ignored);
 }
 
 static int renew(void *data, struct mew_error *err)

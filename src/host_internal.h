@@ -13,6 +13,18 @@ int mew_host_ensure(struct mew_host *h, struct mew_error *err);
 /* Let the worker tear down and leave; the next mew_host_ensure() starts a fresh one. */
 void mew_host_retire(struct mew_host *h);
 
+/* Send h->out. Returns MEW_OK; MEW_E_BODY when the worker was lost (it is cleared away then). */
+int mew_host_send(struct mew_host *h, enum mew_message message, struct mew_error *err);
+
+/* Wait for `answer` to what was sent; as mew_host_ask(). */
+int mew_host_answer(struct mew_host *h, int answer, uint64_t deadline_ns, struct mew_error *err);
+
+/* The time by which the worker must have answered; 0: none. */
+uint64_t mew_host_deadline(const struct mew_host *h);
+
+/* Take the outcome of a block that was asked for by MEW_MSG_RUN, after mew_host_answer() gave `status`. */
+int mew_host_take_block(struct mew_host *h, uint32_t item, int status, struct mew_model *out, struct mew_error *err);
+
 /*
  * Send h->out and wait for `answer`. MEW_MSG_DONE is read up to its status and text.
  * Returns MEW_OK; the status the worker gave; MEW_E_BODY when it was lost or ran out of time (it is cleared away then).

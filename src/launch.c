@@ -1,5 +1,5 @@
 /*
- * launch.c - see spawn.h.
+ * launch.c - see launch.h.
  * Layer L4. The command's thread.
  */
 #include "config.h"
@@ -48,6 +48,8 @@ static void become_worker(const struct mew_launch *s, char *const argv[], const 
 	(void)dup2(out, STDOUT_FILENO);
 	(void)dup2(out, STDERR_FILENO);
 	(void)fcntl(s->channel, F_SETFD, 0);
+	if (s->inherited != 0)
+		(void)fcntl(s->inherited, F_SETFD, 0);
 	if (preload != NULL)
 		(void)setenv("LD_PRELOAD", preload, 1);
 	(void)execv(s->program, argv);

@@ -17,6 +17,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -420,12 +421,35 @@ static int open_backend(const struct mew_request *rq, unsigned threads, const st
 	return status != MEW_OK ? status : (*backend)->open(capture, &config, err);
 }
 
+/* The page of a loop to take turns with, from the descriptor that this process inherited. */
+static int open_pace(const struct mew_request *rq, struct mew_block_plan *plan, struct mew_error *err)
+{
+	if (rq->pace_fd == 0 || rq->captured)
+		return MEW_OK;
+	(void)fcntl(rq->pace_fd, F_SETFD, FD_CLOEXEC); /* no child of a body's needs it */
+	plan->pace = mew_pace_map(rq->pace_fd);
+	plan->side = rq->side;
+	if (plan->pace == NULL)
+		return mew_error_errno(err, MEW_E_IO, "the page to take turns by cannot be mapped");
+	return MEW_OK;
+}
+
+static void close_pace(struct mew_pace *pace, const struct mew_block *b)
+{
+	if (pace == NULL)
+		return;
+	if (b->nsamples < pace->total / MEW_SIDES)
+		mew_pace_leave(pace);
+	mew_pace_unmap(pace);
+}
+
 static int run_block(struct mew_runner *r, const struct mew_request *rq, struct mew_model *out, struct mew_case *row,
 		     struct mew_error *err)
 {
 	const struct mew_item *item = &r->catalogue->items[rq->item];
 	const struct mew_backend *backend = NULL;
 	struct mew_capture *capture = NULL;
+	struct mew_block_plan plan = rq->plan;
 	struct mew_block block;
 	int status, before;
 
@@ -435,7 +459,10 @@ static int run_block(struct mew_runner *r, const struct mew_request *rq, struct 
 			return status;
 	}
 	(void)mew_loop_costs(); /* known before the first pause */
-	status = mew_block_init(&block, &rq->plan, row->threads, backend, capture, err);
+	status = open_pace(rq, &plan, err);
+	if (status != MEW_OK)
+		return status;
+	status = mew_block_init(&block, &plan, row->threads, backend, capture, err);
 	if (status == MEW_OK) {
 		before = count_threads();
 		active.backend = backend;
@@ -452,6 +479,7 @@ static int run_block(struct mew_runner *r, const struct mew_request *rq, struct 
 	}
 	if (capture != NULL)
 		backend->close(capture);
+	close_pace(plan.pace, &block);
 	mew_block_fini(&block);
 	return status;
 }

@@ -27,6 +27,8 @@ struct mew_request { /* run one block */
 	bool stacks;             /* memory */
 	bool pause_cpu;          /* CPU */
 	enum mew_clock clock;    /* CPU */
+	int pace_fd;             /* timing: the page of a loop to take turns with (pace.h), inherited; 0: alone */
+	enum mew_side side;
 };
 
 struct mew_open_case; /* a case that had its set-up and not yet its teardown */

@@ -264,6 +264,18 @@ static bool any_failed(const struct mew_block *b)
 	return false;
 }
 
+/* With a partner: hand the turn on and sleep until ours comes again; between samples, so nothing of it is timed. */
+static void take_turns(struct mew_block *b, bool first)
+{
+	uint64_t switches = __atomic_load_n(&b->context_switches, __ATOMIC_RELAXED);
+
+	if (!first)
+		mew_pace_pass(b->plan.pace, switches != b->paced_switches);
+	b->paced_switches = switches;
+	if (b->next != 0 && !mew_pace_wait(b->plan.pace, b->plan.side, first))
+		b->next = 0;
+}
+
 /* All present threads are here: record the sample they ended, decide what comes next. Lock held (or one thread). */
 static void decide(struct mew_block *b, const struct mew_state *st, bool first)
 {
@@ -275,6 +287,8 @@ static void decide(struct mew_block *b, const struct mew_state *st, bool first)
 		b->next = 0;
 	else
 		b->next = plan_next(b, first ? 0 : st->chunk, st->completed);
+	if (b->plan.pace != NULL)
+		take_turns(b, first);
 	if (b->next == 0)
 		close_window(b);
 }

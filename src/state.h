@@ -9,6 +9,7 @@
 #include "base.h"
 #include "mew.h"
 #include "mew/backend.h"
+#include "pace.h"
 
 #include <pthread.h>
 
@@ -26,6 +27,8 @@ struct mew_block_plan {
 	uint64_t max_ns;      /* stop after; 0: no limit */
 	uint64_t min_iterations;
 	double precision;     /* stop when the 95 % interval of the median is within this fraction; 0: do not look */
+	struct mew_pace *pace; /* take turns with another loop for each sample; NULL: alone. Never with a backend */
+	enum mew_side side;
 	bool free_running;    /* threads do not wait for each other between samples (capture passes) */
 };
 
@@ -56,6 +59,7 @@ struct mew_block {
 	uint64_t measured_ns;              /* sum of real_ns */
 	uint64_t next_check;               /* sample count at which the precision is looked at again */
 	uint64_t context_switches, migrations, page_faults;
+	uint64_t paced_switches;           /* context_switches when the turn was last passed on */
 
 	/* rendezvous of the threads */
 	pthread_mutex_t lock;

@@ -32,6 +32,8 @@ void mew_wire_put_request(struct mew_wire *w, const struct mew_request *rq)
 	mew_wire_put_number(w, p->max_ns);
 	mew_wire_put_number(w, p->min_iterations);
 	mew_wire_put_real(w, p->precision);
+	mew_wire_put_number(w, (uint64_t)rq->pace_fd);
+	mew_wire_put_number(w, (uint64_t)rq->side);
 }
 
 void mew_wire_request(struct mew_wire *w, struct mew_request *rq)
@@ -62,6 +64,8 @@ void mew_wire_request(struct mew_wire *w, struct mew_request *rq)
 	p->max_ns = mew_wire_number(w);
 	p->min_iterations = mew_wire_number(w);
 	p->precision = mew_wire_real(w);
+	rq->pace_fd = (int)mew_wire_number(w);
+	rq->side = mew_wire_number(w) != 0 ? MEW_HEAD : MEW_BASE;
 }
 
 /* --- rows ------------------------------------------------------------------------------------------------------- */

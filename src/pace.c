@@ -1,0 +1,127 @@
+/*
+ * pace.c - see pace.h. A turn is handed over by a futex, so it works on one processor too, where spinning would not.
+ * Layer L1. Loop threads between samples: no heap, no locks.
+ */
+#include "config.h"
+
+#include "pace.h"
+
+#include "os.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct mew_pace *mew_pace_map(int fd)
+{
+	void *page = mmap(NULL, sizeof(struct mew_pace), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return page == MAP_FAILED ? NULL : page;
+}
+
+struct mew_pace *mew_pace_create(int *fd)
+{
+	struct mew_pace *p = NULL;
+	int failure;
+
+	*fd = memfd_create("mew-pace", MFD_CLOEXEC);
+	if (*fd >= 0 && ftruncate(*fd, sizeof *p) == 0)
+		p = mew_pace_map(*fd);
+	if (p == NULL && *fd >= 0) {
+		failure = errno;
+		(void)close(*fd);
+		errno = failure;
+	}
+	return p;
+}
+
+void mew_pace_unmap(struct mew_pace *p)
+{
+	if (p != NULL)
+		(void)munmap(p, sizeof *p);
+}
+
+/* splitmix64: any seed will do, also 0. */
+static uint64_t next_random(uint64_t *seed)
+{
+	uint64_t z = *seed += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+void mew_pace_plan(struct mew_pace *p, unsigned rounds, uint64_t *seed)
+{
+	unsigned char first = MEW_BASE;
+
+	p->turn = p->arrived = p->ended = 0;
+	p->total = 2 * rounds;
+	for (unsigned i = 0; i < rounds; i++) {
+		if (i % 2 == 0)
+			first = next_random(seed) >> 63 != 0 ? MEW_HEAD : MEW_BASE;
+		else
+			first = !first;
+		p->owner[2 * i] = first;
+		p->owner[2 * i + 1] = !first;
+		p->disturbed[2 * i] = p->disturbed[2 * i + 1] = 0;
+	}
+}
+
+static void sleep_while(uint32_t *word, uint32_t value)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+}
+
+static void wake_all(uint32_t *word)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static bool has_ended(struct mew_pace *p)
+{
+	return __atomic_load_n(&p->ended, __ATOMIC_ACQUIRE) != 0;
+}
+
+bool mew_pace_wait(struct mew_pace *p, enum mew_side side, bool first)
+{
+	uint32_t seen;
+
+	if (first) {
+		(void)__atomic_fetch_add(&p->arrived, 1, __ATOMIC_ACQ_REL);
+		wake_all(&p->arrived);
+		while (!has_ended(p) && (seen = __atomic_load_n(&p->arrived, __ATOMIC_ACQUIRE)) < MEW_SIDES)
+			sleep_while(&p->arrived, seen);
+	}
+	for (;;) {
+		seen = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);
+		if (has_ended(p) || seen >= p->total || seen >= MEW_PACE_TURNS)
+			return false;
+		if (p->owner[seen] == side)
+			return true;
+		sleep_while(&p->turn, seen);
+	}
+}
+
+void mew_pace_pass(struct mew_pace *p, bool disturbed)
+{
+	uint32_t turn = __atomic_load_n(&p->turn, __ATOMIC_RELAXED);
+
+	if (turn < MEW_PACE_TURNS)
+		p->disturbed[turn] = disturbed;
+	__atomic_store_n(&p->turn, turn + 1, __ATOMIC_RELEASE);
+	wake_all(&p->turn);
+}
+
+void mew_pace_leave(struct mew_pace *p)
+{
+	__atomic_store_n(&p->ended, 1, __ATOMIC_RELEASE);
+	/* a sleeper that read the words before must find them changed, or it would sleep on */
+	(void)__atomic_fetch_add(&p->arrived, MEW_SIDES, __ATOMIC_ACQ_REL);
+	(void)__atomic_fetch_add(&p->turn, MEW_PACE_TURNS, __ATOMIC_ACQ_REL);
+	wake_all(&p->arrived);
+	wake_all(&p->turn);
+}
