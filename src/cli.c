@@ -103,23 +103,23 @@ void mew_cli_help(FILE *to, const char *usage)
 
 /* --- values ----------------------------------------------------------------------------------------------------- */
 
-static int bad(const char *shown, const char *value, const char *want)
+int mew_cli_bad(const char *shown, const char *value, const char *want)
 {
 	mew_cli_complain("%s: \"%s\" is not %s; see --help", shown, value, want);
 	return MEW_EXIT_USAGE;
 }
 
-static int seconds(const char *shown, const char *text, double least, double *out)
+int mew_cli_seconds(const char *shown, const char *text, double least, double *out)
 {
 	char *end;
 
 	*out = strtod(text, &end);
 	if (end == text || *end != '\0' || !isfinite(*out) || *out < least)
-		return bad(shown, text, least > 0 ? "a number of seconds above 0" : "a number of seconds, 0 or more");
+		return mew_cli_bad(shown, text, least > 0 ? "a number of seconds above 0" : "a number of seconds, 0 or more");
 	return MEW_EXIT_FINE;
 }
 
-static int count(const char *shown, const char *text, uint64_t *out)
+int mew_cli_count(const char *shown, const char *text, uint64_t *out)
 {
 	char *end;
 	unsigned long long value;
@@ -127,7 +127,7 @@ static int count(const char *shown, const char *text, uint64_t *out)
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 || value == 0)
-		return bad(shown, text, "a whole number, 1 or more");
+		return mew_cli_bad(shown, text, "a whole number, 1 or more");
 	*out = value;
 	return MEW_EXIT_FINE;
 }
@@ -136,10 +136,10 @@ static int small_count(const char *shown, const char *text, unsigned *out)
 {
 	uint64_t value;
 
-	if (count(shown, text, &value) != MEW_EXIT_FINE)
+	if (mew_cli_count(shown, text, &value) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	if (value > 100000)
-		return bad(shown, text, "at most 100000");
+		return mew_cli_bad(shown, text, "at most 100000");
 	*out = (unsigned)value;
 	return MEW_EXIT_FINE;
 }
@@ -150,9 +150,9 @@ static int min_time(struct mew_cli *c, const char *text)
 	char number[32];
 
 	if (n < 2 || text[n - 1] != 'x')
-		return seconds("--min-time", text, 0, &c->plan.min_time);
+		return mew_cli_seconds("--min-time", text, 0, &c->plan.min_time);
 	(void)snprintf(number, sizeof number, "%.*s", (int)(n - 1), text);
-	return count("--min-time", number, &c->plan.iterations);
+	return mew_cli_count("--min-time", number, &c->plan.iterations);
 }
 
 static int cpu(struct mew_cli *c, const char *text)
@@ -160,17 +160,17 @@ static int cpu(struct mew_cli *c, const char *text)
 	c->passes[MEW_PASS_CPU] = true;
 	if (text == NULL)
 		return MEW_EXIT_FINE;
-	if (seconds("--cpu", text, 0, &c->plan.interval) != MEW_EXIT_FINE)
+	if (mew_cli_seconds("--cpu", text, 0, &c->plan.interval) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	if (c->plan.interval < 0.00002 || c->plan.interval > 1)
-		return bad("--cpu", text, "between 0.00002 and 1 second");
+		return mew_cli_bad("--cpu", text, "between 0.00002 and 1 second");
 	return MEW_EXIT_FINE;
 }
 
 static int clock_of(struct mew_cli *c, const char *text)
 {
 	if (strcmp(text, "wall") != 0 && strcmp(text, "cpu") != 0)
-		return bad("--clock", text, "wall or cpu");
+		return mew_cli_bad("--clock", text, "wall or cpu");
 	c->plan.clock = text[0] == 'w' ? MEW_CLOCK_WALL : MEW_CLOCK_CPU;
 	return MEW_EXIT_FINE;
 }
@@ -178,7 +178,7 @@ static int clock_of(struct mew_cli *c, const char *text)
 static int append(const char **list, size_t *n, const char *shown, const char *text)
 {
 	if (*n == MEW_CLI_LIST_MAX)
-		return bad(shown, text, "one of at most 32");
+		return mew_cli_bad(shown, text, "one of at most 32");
 	list[(*n)++] = text;
 	return MEW_EXIT_FINE;
 }
@@ -186,14 +186,14 @@ static int append(const char **list, size_t *n, const char *shown, const char *t
 static int output(struct mew_cli *c, const struct mew_report *report, const char *path)
 {
 	if (c->noutputs == MEW_CLI_LIST_MAX)
-		return bad(report->name, path, "one of at most 32 reports");
+		return mew_cli_bad(report->name, path, "one of at most 32 reports");
 	c->outputs[c->noutputs++] = (struct mew_cli_output){ report, path };
 	return MEW_EXIT_FINE;
 }
 
 static int when(const char *shown, const char *text, enum mew_when *out)
 {
-	return mew_when_parse(text, out) ? MEW_EXIT_FINE : bad(shown, text, "auto, always or never");
+	return mew_when_parse(text, out) ? MEW_EXIT_FINE : mew_cli_bad(shown, text, "auto, always or never");
 }
 
 static int redact(struct mew_cli *c, const char *text)
@@ -210,7 +210,7 @@ static int redact(struct mew_cli *c, const char *text)
 static int capture(struct mew_cli *c, const char *text)
 {
 	if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
-		return bad("--capture", text, "yes or no");
+		return mew_cli_bad("--capture", text, "yes or no");
 	c->host.capture = text[0] == 'y';
 	return MEW_EXIT_FINE;
 }
@@ -221,9 +221,9 @@ static int apply_timing(struct mew_cli *c, int id, const char *value)
 	case F_MIN_TIME:
 		return min_time(c, value);
 	case F_MAX_TIME:
-		return seconds("--max-time", value, 1e-9, &c->plan.max_time);
+		return mew_cli_seconds("--max-time", value, 1e-9, &c->plan.max_time);
 	case F_MIN_WARMUP:
-		return seconds("--min-warmup-time", value, 0, &c->plan.min_warmup_time);
+		return mew_cli_seconds("--min-warmup-time", value, 0, &c->plan.min_warmup_time);
 	case F_REPETITIONS:
 		return small_count("--repetitions", value, &c->plan.repetitions);
 	case F_PROCESSES:
@@ -244,20 +244,20 @@ static int apply_passes(struct mew_cli *c, int id, const char *value)
 	switch (id) {
 	case F_MEMORY:
 		c->passes[MEW_PASS_MEMORY] = true;
-		return value != NULL ? count("--memory", value, &c->plan.memory_iterations) : MEW_EXIT_FINE;
+		return value != NULL ? mew_cli_count("--memory", value, &c->plan.memory_iterations) : MEW_EXIT_FINE;
 	case F_CPU:
 		return cpu(c, value);
 	case F_CLOCK:
 		return clock_of(c, value);
 	case F_INNER:
-		return count("--inner-iterations", value, &c->plan.inner_iterations);
+		return mew_cli_count("--inner-iterations", value, &c->plan.inner_iterations);
 	case F_ALL:
 		c->passes[MEW_PASS_MEMORY] = c->passes[MEW_PASS_CPU] = true;
 		return MEW_EXIT_FINE;
 	case F_HOOK:
 		return append(c->hooks, &c->host.nhooks, "--hook", value);
 	case F_TIMEOUT:
-		return seconds("--timeout", value, 1e-9, &c->host.timeout);
+		return mew_cli_seconds("--timeout", value, 1e-9, &c->host.timeout);
 	case F_CAPTURE:
 		return capture(c, value);
 	case F_DRY_RUN:
@@ -337,7 +337,7 @@ static int one_flag(struct mew_cli *c, int id, const char *value)
 	return code == -1 ? apply_passes(c, id, value) : code;
 }
 
-static int unknown(char **argv, int id)
+int mew_cli_unknown(char **argv, int id)
 {
 	const char *word = argv[optind - 1];
 
@@ -364,13 +364,13 @@ int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
 	optind = 0;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, ":k:F:t:qv", options, NULL)) != -1) {
-		int code = id == '?' || id == ':' ? unknown(argv, id) : one_flag(c, id, optarg);
+		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id) : one_flag(c, id, optarg);
 
 		if (code != MEW_EXIT_FINE)
 			return code;
 	}
 	if (c->plan.iterations > 0 && c->plan.min_time > 0)
-		return bad("--min-time", "both", "seconds or iterations: give one of them");
+		return mew_cli_bad("--min-time", "both", "seconds or iterations: give one of them");
 	/* the tables show no stacks: without a file, and without the figure that comes of them, counting is enough */
 	c->plan.stacks = c->verbose || c->noutputs > 0;
 	c->programs = argv + optind;

@@ -56,6 +56,20 @@ int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct me
 /* Write the report files asked for; `base` is the result that m is compared with, or NULL. Returns MEW_EXIT_FINE or MEW_EXIT_USAGE after a line for each that failed. */
 int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m, const struct mew_model *base);
 
+/*
+ * A flag's value as seconds (at least `least`), as a whole number of 1 or more.
+ * Returns MEW_EXIT_FINE, or MEW_EXIT_USAGE after a line that names the flag.
+ */
+int mew_cli_seconds(const char *flag, const char *text, double least, double *out);
+int mew_cli_count(const char *flag, const char *text, uint64_t *out);
+/* "FLAG: "VALUE" is not WANT; see --help". Returns MEW_EXIT_USAGE. */
+int mew_cli_bad(const char *flag, const char *value, const char *want);
+/* What is wrong with a flag for which getopt_long() gave `id` ('?' or ':'). Returns MEW_EXIT_USAGE. */
+int mew_cli_unknown(char **argv, int id);
+
+/* Let SIGINT and SIGTERM end waits and be seen by the flag that is returned. */
+const volatile int *mew_cli_catch_interrupts(void);
+
 /* "mew: <text>" on standard error. */
 void mew_cli_complain(const char *format, ...) MEW_PRINTF(1, 2);
 

@@ -46,13 +46,15 @@ static void on_interrupt(int signal)
 	interrupted = 1;
 }
 
-static void catch_interrupts(void)
+const volatile int *mew_cli_catch_interrupts(void)
 {
 	struct sigaction sa = { .sa_handler = on_interrupt }; /* no SA_RESTART: the wait for a worker must end */
 
 	(void)sigemptyset(&sa.sa_mask);
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
+	interrupted = 0;
+	return &interrupted;
 }
 
 static bool show_progress(void *data, const struct mew_plan_case *c, enum mew_pass pass, size_t done, size_t total)
@@ -345,9 +347,7 @@ int mew_cli_run(struct mew_cli *c)
 	if (r.hosts == NULL || r.cases == NULL || r.ncases == NULL || r.model == NULL) {
 		mew_cli_complain("no memory for %zu programs", n);
 	} else {
-		interrupted = 0;
-		catch_interrupts();
-		c->host.cancelled = &interrupted;
+		c->host.cancelled = mew_cli_catch_interrupts();
 		c->plan.progress = show_progress;
 		c->plan.progress_data = &r;
 		mew_progress_init(&r.progress, c->progress);

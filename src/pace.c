@@ -44,14 +44,14 @@ void mew_pace_unmap(struct mew_pace *p)
 		(void)munmap(p, sizeof *p);
 }
 
-/* splitmix64: any seed will do, also 0. */
-static uint64_t next_random(uint64_t *seed)
+/* The top bit of splitmix64: any seed will do, also 0. */
+bool mew_pace_coin(uint64_t *seed)
 {
 	uint64_t z = *seed += 0x9e3779b97f4a7c15u;
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
+	return (z ^ z >> 31) >> 63 != 0;
 }
 
 void mew_pace_plan(struct mew_pace *p, unsigned rounds, uint64_t *seed)
@@ -62,7 +62,7 @@ void mew_pace_plan(struct mew_pace *p, unsigned rounds, uint64_t *seed)
 	p->total = 2 * rounds;
 	for (unsigned i = 0; i < rounds; i++) {
 		if (i % 2 == 0)
-			first = next_random(seed) >> 63 != 0 ? MEW_HEAD : MEW_BASE;
+			first = mew_pace_coin(seed) ? MEW_HEAD : MEW_BASE;
 		else
 			first = !first;
 		p->owner[2 * i] = first;

@@ -32,6 +32,9 @@ struct mew_pace *mew_pace_create(int *fd);
 struct mew_pace *mew_pace_map(int fd);
 void mew_pace_unmap(struct mew_pace *p);
 
+/* Heads or tails. `seed` is changed for the next call. */
+bool mew_pace_coin(uint64_t *seed);
+
 /*
  * Say the order before the loops start: pairs of one sample of each side; the first pair's order is random, each second
  * pair has the reverse order of the one before it, so that a drift and the place in a pair fall on both sides alike.

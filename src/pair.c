@@ -51,12 +51,13 @@ int mew_pair_open(struct mew_pair *p, const char *const programs[MEW_SIDES], con
 
 void mew_pair_close(struct mew_pair *p)
 {
+	if (p->page == NULL)
+		return;
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
 		if (p->open[side])
 			mew_host_close(&p->host[side]);
 	mew_pace_unmap(p->page);
-	if (p->page_fd >= 0)
-		(void)close(p->page_fd);
+	(void)close(p->page_fd);
 	*p = (struct mew_pair){ .page_fd = -1 };
 }
 
@@ -97,7 +98,9 @@ static void pin(struct mew_pair *p, int cpu)
 
 int mew_pair_fresh(struct mew_pair *p, struct mew_error *err)
 {
-	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+	p->first = mew_pace_coin(&p->seed) ? MEW_HEAD : MEW_BASE;
+	for (int i = 0; i < MEW_SIDES; i++) {
+		enum mew_side side = i == 0 ? p->first : !p->first;
 		int status = mew_host_begin_pass(&p->host[side], MEW_PASS_TIME, err);
 
 		if (status != MEW_OK)
@@ -305,8 +308,8 @@ int mew_pair_observe(struct mew_pair *p, const struct mew_pair_case *c, unsigned
 
 	if (status != MEW_OK)
 		(void)mew_error_set(err, status, "no memory to observe \"%s\"", c->key);
-	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++)
-		status = warm_up(p, c, side, warmup_ns, err);
+	for (int i = 0; i < MEW_SIDES && status == MEW_OK; i++)
+		status = warm_up(p, c, i == 0 ? p->first : !p->first, warmup_ns, err);
 	if (status == MEW_OK)
 		status = run_both(p, c, rounds, models, err);
 	*out = (struct mew_pair_observation){ .nrounds = rounds, .loops = c->loops, .cpu = p->cpu };

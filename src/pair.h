@@ -41,6 +41,7 @@ struct mew_pair {
 	uint64_t seed;
 	unsigned fresh;           /* pairs of processes started so far */
 	int cpu;
+	enum mew_side first;      /* started and warmed up before the other; random for each pair of processes */
 	bool open[MEW_SIDES];     /* host was opened */
 };
 

@@ -1,0 +1,382 @@
+/*
+ * cmd_gate.c - `mew gate`: flags, then measuring, judging, writing.
+ * Layer L6. The command's thread.
+ */
+#include "config.h"
+
+#include "cmd.h"
+
+#include "cli.h"
+#include "environment.h"
+#include "error.h"
+#include "gate.h"
+#include "gate_files.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#define LIST_MAX 32
+
+enum flag_id {
+	F_BASE = 256, F_HEAD, F_CONTEXT, F_LIMIT, F_STRICT, F_RULE, F_INCONCLUSIVE, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY,
+	F_SEED, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV, F_OUTPUT, F_TIMEOUT, F_COLOR, F_PROGRESS, F_HELP
+};
+
+static const struct flag {
+	int id;
+	const char *name;
+	int argument;
+	const char *shown, *help;
+} flags[] = {
+	{ F_BASE, "base", required_argument, "--base PROG", "the benchmark program as it was" },
+	{ F_HEAD, "head", required_argument, "--head PROG", "as it is to become" },
+	{ F_CONTEXT, "context", required_argument, "--context NAME=PROG", "a further program, shown beside the base and never judged" },
+	{ 'k', NULL, required_argument, "-k RE", "cases whose name or label matches the extended regular expression" },
+	{ 'F', NULL, required_argument, "-F TEXT", "cases whose name or label contains the text" },
+	{ 't', NULL, required_argument, "-t TAG", "cases with the tag; given twice: with either" },
+	{ F_LIMIT, "limit", required_argument, "--limit METRIC=LIMIT", "how much worse it may become: time=3%, allocs=0|5%, peak=10%" },
+	{ F_STRICT, "strict", no_argument, "--strict", "exact metrics must be equal: a fall fails too" },
+	{ F_RULE, "rule", required_argument, "--rule signs|bootstrap", "how time is judged (signs)" },
+	{ F_INCONCLUSIVE, "inconclusive", required_argument, "--inconclusive pass|fail", "exit 0 or 1 instead of 3 where nothing is resolved" },
+	{ F_BUDGET, "budget", required_argument, "--budget S", "start no observation that will not end within S seconds (none)" },
+	{ F_SAMPLES, "samples", required_argument, "--samples N", "at most N pairs of processes a case (200); bootstrap: exactly (20)" },
+	{ F_ROUNDS, "rounds", required_argument, "--rounds N", "samples of each side in a pair of processes (15)" },
+	{ F_MEMORY, "memory", required_argument, "--memory ITERS", "iterations of the exact pass (100); 0: time alone" },
+	{ F_SEED, "seed", required_argument, "--seed N", "of the order of samples and the bootstrap (random, recorded)" },
+	{ F_BASE_REV, "base-rev", required_argument, "--base-rev TEXT", "what the reports call the base" },
+	{ F_HEAD_REV, "head-rev", required_argument, "--head-rev TEXT", "what the reports call the head" },
+	{ F_WORKLOAD_REV, "workload-rev", required_argument, "--workload-rev TEXT", "the input both work on, recorded" },
+	{ F_OUTPUT, "output", required_argument, "--output DIR", "mew-gate.md, summary.json, samples.json, junit.xml, metrics.otlp.json" },
+	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a process is invalid (none)" },
+	{ 'q', NULL, no_argument, "-q", "no table: the exit code and the files alone" },
+	{ 'v', NULL, no_argument, "-v", "also the exact metrics that are equal" },
+	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
+	{ F_PROGRESS, "progress", required_argument, "--progress WHEN", "auto, always or never, on standard error" },
+	{ F_HELP, "help", no_argument, "--help", "print this" },
+};
+
+struct asked {
+	struct mew_gate_options o;
+	struct mew_rules rules;
+	struct mew_metric_limit limits[LIST_MAX];
+	char metrics[LIST_MAX][16];
+	const char *pattern, *literal;
+	const char *tags[LIST_MAX];
+	size_t ntags;
+	bool help, samples_given, seed_given;
+	char today[16];
+};
+
+static void help(void)
+{
+	(void)printf("usage: mew gate --base PROG --head PROG [flags]\n\n");
+	for (size_t i = 0; i < MEW_COUNTOF(flags); i++)
+		(void)printf("  %-24s %s\n", flags[i].shown, flags[i].help);
+	(void)printf("\nExit code: 0 pass; 1 a regression; 2 usage or environment; 3 inconclusive; 4 invalid measurement.\n");
+}
+
+/* --- values ----------------------------------------------------------------------------------------------------- */
+
+static int limit(struct asked *a, const char *text)
+{
+	const char *equals = strchr(text, '=');
+	size_t n = equals != NULL ? (size_t)(equals - text) : 0;
+	struct mew_metric_limit *to;
+
+	if (a->rules.nlimits == LIST_MAX)
+		return mew_cli_bad("--limit", text, "one of at most 32");
+	to = &a->limits[a->rules.nlimits];
+	if (n == 0 || n >= sizeof a->metrics[0] || !mew_limit_parse(equals + 1, &to->limit))
+		return mew_cli_bad("--limit", text, "METRIC=LIMIT, such as time=3%, allocs=0|5% or peak=10%");
+	memcpy(a->metrics[a->rules.nlimits], text, n);
+	to->metric = a->metrics[a->rules.nlimits++];
+	return MEW_EXIT_FINE;
+}
+
+static int context(struct asked *a, char *text)
+{
+	char *equals = strchr(text, '=');
+
+	if (equals == NULL || equals == text || equals[1] == '\0')
+		return mew_cli_bad("--context", text, "NAME=PROGRAM");
+	if (a->o.ncontexts == MEW_GATE_CONTEXTS)
+		return mew_cli_bad("--context", text, "one of at most 8");
+	*equals = '\0';
+	a->o.contexts[a->o.ncontexts++] = (struct mew_gate_context){ text, equals + 1 };
+	return MEW_EXIT_FINE;
+}
+
+static int rule(struct asked *a, const char *text)
+{
+	if (strcmp(text, "signs") != 0 && strcmp(text, "bootstrap") != 0)
+		return mew_cli_bad("--rule", text, "signs or bootstrap");
+	a->rules.time_rule = text[0] == 's' ? MEW_TIME_SIGNS : MEW_TIME_BOOTSTRAP;
+	return MEW_EXIT_FINE;
+}
+
+static int unsure(struct asked *a, const char *text)
+{
+	if (strcmp(text, "pass") != 0 && strcmp(text, "fail") != 0)
+		return mew_cli_bad("--inconclusive", text, "pass or fail");
+	a->rules.unsure = text[0] == 'p' ? MEW_UNSURE_PASS : MEW_UNSURE_FAIL;
+	return MEW_EXIT_FINE;
+}
+
+static int bounded(const char *flag, const char *text, uint64_t most, unsigned *out)
+{
+	uint64_t value;
+
+	if (mew_cli_count(flag, text, &value) != MEW_EXIT_FINE)
+		return MEW_EXIT_USAGE;
+	if (value > most)
+		return mew_cli_bad(flag, text, most == MEW_PAIR_ROUNDS ? "at most 2048" : "at most 100000");
+	*out = (unsigned)value;
+	return MEW_EXIT_FINE;
+}
+
+static int tag(struct asked *a, const char *text)
+{
+	if (a->ntags == LIST_MAX)
+		return mew_cli_bad("-t", text, "one of at most 32");
+	a->tags[a->ntags++] = text;
+	return MEW_EXIT_FINE;
+}
+
+/* --- the parser ------------------------------------------------------------------------------------------------- */
+
+static int apply_number(struct asked *a, int id, const char *value)
+{
+	switch (id) {
+	case F_BUDGET:
+		return mew_cli_seconds("--budget", value, 1e-9, &a->o.budget);
+	case F_TIMEOUT:
+		return mew_cli_seconds("--timeout", value, 1e-9, &a->o.host.timeout);
+	case F_SAMPLES:
+		a->samples_given = true;
+		return bounded("--samples", value, 100000, &a->o.pairs);
+	case F_ROUNDS:
+		return bounded("--rounds", value, MEW_PAIR_ROUNDS, &a->o.rounds);
+	case F_MEMORY:
+		a->o.memory_iterations = 0;
+		return strcmp(value, "0") == 0 ? MEW_EXIT_FINE : mew_cli_count("--memory", value, &a->o.memory_iterations);
+	case F_SEED:
+		a->seed_given = true;
+		return mew_cli_count("--seed", value, &a->o.seed);
+	default:
+		return -1;
+	}
+}
+
+static int apply_text(struct asked *a, int id, char *value)
+{
+	switch (id) {
+	case F_BASE:
+	case F_HEAD:
+		a->o.programs[id == F_HEAD] = value;
+		return MEW_EXIT_FINE;
+	case F_BASE_REV:
+	case F_HEAD_REV:
+		a->o.revisions[id == F_HEAD_REV] = value;
+		return MEW_EXIT_FINE;
+	case F_WORKLOAD_REV:
+		a->o.workload_revision = value;
+		return MEW_EXIT_FINE;
+	case F_OUTPUT:
+		a->o.output = value;
+		return MEW_EXIT_FINE;
+	case F_CONTEXT:
+		return context(a, value);
+	case F_LIMIT:
+		return limit(a, value);
+	case F_RULE:
+		return rule(a, value);
+	case F_INCONCLUSIVE:
+		return unsure(a, value);
+	default:
+		return -1;
+	}
+}
+
+static int apply(struct asked *a, int id, const char *value)
+{
+	switch (id) {
+	case 'k':
+		a->pattern = value;
+		return MEW_EXIT_FINE;
+	case 'F':
+		a->literal = value;
+		return MEW_EXIT_FINE;
+	case 't':
+		return tag(a, value);
+	case 'q':
+		a->o.quiet = true;
+		return MEW_EXIT_FINE;
+	case 'v':
+		a->o.verbose = true;
+		return MEW_EXIT_FINE;
+	case F_STRICT:
+		a->rules.strict = true;
+		return MEW_EXIT_FINE;
+	case F_HELP:
+		a->help = true;
+		return MEW_EXIT_FINE;
+	case F_COLOR:
+	case F_PROGRESS:
+		return mew_when_parse(value, id == F_COLOR ? &a->o.color : &a->o.progress) ?
+			       MEW_EXIT_FINE :
+			       mew_cli_bad(id == F_COLOR ? "--color" : "--progress", value, "auto, always or never");
+	default:
+		return -1;
+	}
+}
+
+static int parse(struct asked *a, int argc, char **argv)
+{
+	struct option options[MEW_COUNTOF(flags) + 1] = { { NULL, 0, NULL, 0 } };
+	size_t n = 0;
+	int id;
+
+	for (size_t i = 0; i < MEW_COUNTOF(flags); i++)
+		if (flags[i].name != NULL)
+			options[n++] = (struct option){ flags[i].name, flags[i].argument, NULL, flags[i].id };
+	optind = 0;
+	opterr = 0;
+	while ((id = getopt_long(argc, argv, ":k:F:t:qv", options, NULL)) != -1) {
+		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id) : apply(a, id, optarg);
+
+		if (code == -1)
+			code = apply_number(a, id, optarg);
+		if (code == -1)
+			code = apply_text(a, id, optarg);
+		if (code != MEW_EXIT_FINE)
+			return code;
+	}
+	if (a->help || optind == argc)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("gate: \"%s\" stands alone: give the two programs by --base and --head", argv[optind]);
+	return MEW_EXIT_USAGE;
+}
+
+/* --- what the flags leave open ---------------------------------------------------------------------------------- */
+
+static const char *first_set(const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (getenv(names[i]) != NULL && getenv(names[i])[0] != '\0')
+			return getenv(names[i]);
+	return NULL;
+}
+
+/* What the machines of forges say of themselves. */
+static void read_environment(struct asked *a)
+{
+	static const char *const runs[] = { "GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_ID" };
+	static const char *const heads[] = { "GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT" };
+	static const char *const bases[] = { "CI_MERGE_REQUEST_DIFF_BASE_SHA" };
+
+	a->o.ci_run = first_set(runs, MEW_COUNTOF(runs));
+	if (a->o.revisions[MEW_HEAD] == NULL)
+		a->o.revisions[MEW_HEAD] = first_set(heads, MEW_COUNTOF(heads));
+	if (a->o.revisions[MEW_BASE] == NULL)
+		a->o.revisions[MEW_BASE] = first_set(bases, MEW_COUNTOF(bases));
+}
+
+static int complete(struct asked *a)
+{
+	time_t now = time(NULL);
+	struct mew_error err;
+	struct tm day;
+
+	if (a->o.programs[MEW_BASE] == NULL || a->o.programs[MEW_HEAD] == NULL) {
+		mew_cli_complain("gate: name both programs, such as `mew gate --base old/bench --head new/bench`");
+		return MEW_EXIT_USAGE;
+	}
+	if (!a->seed_given && getrandom(&a->o.seed, sizeof a->o.seed, 0) != sizeof a->o.seed)
+		a->o.seed = (uint64_t)now;
+	if (localtime_r(&now, &day) != NULL && strftime(a->today, sizeof a->today, "%Y-%m-%d", &day) != 0)
+		a->rules.today = a->today;
+	a->o.fixed = a->rules.time_rule == MEW_TIME_BOOTSTRAP;
+	if (a->o.fixed && !a->samples_given)
+		a->o.pairs = 20;
+	a->rules.resampling.seed = a->o.seed;
+	a->rules.limits = a->limits;
+	read_environment(a);
+	if (mew_rules_check(&a->rules, &err) != MEW_OK) {
+		mew_cli_complain("--limit: %s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	if (mew_select_init(&a->o.select, a->pattern, a->literal, a->tags, a->ntags, &err) != MEW_OK) {
+		mew_cli_complain("-k: %s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	return MEW_EXIT_FINE;
+}
+
+/* --- from the start to the verdict ------------------------------------------------------------------------------ */
+
+static int judge_and_write(struct mew_gate *g)
+{
+	struct mew_error err;
+	int status = mew_gate_settle(g, &err);
+
+	if (status == MEW_OK)
+		status = mew_gate_write_all(g, &err);
+	if (status == MEW_OK && !g->options->quiet)
+		status = mew_gate_print(g, &err);
+	if (status != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	if (g->interrupted)
+		mew_cli_complain("interrupted: what was measured until then is kept");
+	return g->exit_code;
+}
+
+static int run(struct asked *a)
+{
+	struct mew_gate *g = calloc(1, sizeof *g);
+	struct mew_error err;
+	int code = MEW_EXIT_USAGE;
+
+	if (g == NULL || mew_gate_init(g, &a->o, &a->rules) != 0) {
+		mew_cli_complain("no memory for the gate");
+	} else if (mew_gate_directory(g, &err) != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+	} else {
+		for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+			mew_environment_machine(g->models[side]);
+		code = mew_gate_programs(g);
+		if (code == MEW_EXIT_FINE)
+			code = judge_and_write(g);
+	}
+	if (g != NULL)
+		mew_gate_fini(g);
+	free(g);
+	return code;
+}
+
+int mew_cmd_gate(int argc, char **argv)
+{
+	struct asked a = {
+		.o = { .pairs = 200, .rounds = 15, .memory_iterations = 100, .host = { .capture = true } },
+	};
+	int code = parse(&a, argc, argv);
+
+	if (code != MEW_EXIT_FINE)
+		return code;
+	if (a.help) {
+		help();
+		return MEW_EXIT_FINE;
+	}
+	a.o.host.cancelled = mew_cli_catch_interrupts();
+	code = complete(&a);
+	if (code == MEW_EXIT_FINE) {
+		code = run(&a);
+		mew_select_fini(&a.o.select);
+	}
+	return code;
+}

@@ -1,0 +1,302 @@
+/*
+ * gate.c - see gate.h: the observations of a gate and the rules that end it.
+ * Layer L6. The command's thread.
+ */
+#include "config.h"
+
+#include "gate.h"
+
+#include "cli.h"
+#include "error.h"
+#include "textual.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int mew_gate_init(struct mew_gate *g, const struct mew_gate_options *o, const struct mew_rules *rules)
+{
+	*g = (struct mew_gate){ .options = o, .rules = *rules, .started_s = (uint64_t)time(NULL) };
+	g->rules.sequential = !o->fixed && rules->time_rule == MEW_TIME_SIGNS;
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+		g->models[side] = mew_model_new();
+	return g->models[MEW_BASE] != NULL && g->models[MEW_HEAD] != NULL ? 0 : -1;
+}
+
+void mew_gate_fini(struct mew_gate *g)
+{
+	for (size_t i = 0; i < g->ncases; i++) {
+		struct mew_gate_case *c = &g->cases[i];
+
+		free(c->key);
+		free(c->label);
+		free(c->reason);
+		free(c->series.list);
+		for (size_t k = 0; k < MEW_GATE_CONTEXTS; k++)
+			free(c->contexts[k].list);
+	}
+	free(g->cases);
+	mew_model_free(g->models[MEW_BASE]);
+	mew_model_free(g->models[MEW_HEAD]);
+	*g = (struct mew_gate){ 0 };
+}
+
+struct mew_gate_case *mew_gate_add(struct mew_gate *g, const char *key, const char *label)
+{
+	struct mew_gate_case *grown = realloc(g->cases, (g->ncases + 1) * sizeof *grown), *c;
+
+	if (grown == NULL)
+		return NULL;
+	g->cases = grown;
+	c = &grown[g->ncases];
+	*c = (struct mew_gate_case){ .key = strdup(key), .label = label != NULL ? strdup(label) : NULL };
+	if (c->key == NULL || (label != NULL && c->label == NULL)) {
+		free(c->key);
+		free(c->label);
+		return NULL;
+	}
+	g->ncases++;
+	return c;
+}
+
+void mew_gate_fail(struct mew_gate_case *c, const char *format, ...)
+{
+	va_list ap;
+
+	if (c->reason != NULL)
+		return;
+	va_start(ap, format);
+	if (vasprintf(&c->reason, format, ap) < 0)
+		c->reason = NULL;
+	va_end(ap);
+	c->stage = MEW_GATE_DECIDED;
+}
+
+int mew_gate_observe(struct mew_gate_series *s, const struct mew_gate_observation *o)
+{
+	if (s->n == s->capacity) {
+		size_t capacity = s->capacity == 0 ? 32 : s->capacity * 2;
+		struct mew_gate_observation *grown = realloc(s->list, capacity * sizeof *grown);
+
+		if (grown == NULL)
+			return -1;
+		s->list = grown;
+		s->capacity = capacity;
+	}
+	s->list[s->n++] = *o;
+	return 0;
+}
+
+/* --- time ------------------------------------------------------------------------------------------------------- */
+
+/* The verdict of the observations from `from` on. The numbers live as long as the call. */
+static int judge_time(const struct mew_rules *rules, const struct mew_gate_case *c, size_t from, struct mew_verdict *out,
+		      struct mew_error *err)
+{
+	size_t n = c->series.n - from;
+	double *x = calloc(3 * n + 1, sizeof *x);
+	struct mew_observations of = { .log_ratios = x, .base_ns = x + n, .head_ns = x + 2 * n, .n = n, .noise_floor = c->noise_floor };
+	int status;
+
+	if (x == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the observations of \"%s\"", c->key);
+	for (size_t i = 0; i < n; i++) {
+		const struct mew_gate_observation *o = &c->series.list[from + i];
+
+		x[i] = o->log_ratio;
+		x[n + i] = o->ns[MEW_BASE];
+		x[2 * n + i] = o->ns[MEW_HEAD];
+	}
+	status = mew_verdict_time(rules, c->key, &of, out, err);
+	free(x);
+	return status;
+}
+
+static bool is_difference(enum mew_outcome outcome)
+{
+	return outcome == MEW_OUTCOME_REGRESSED || outcome == MEW_OUTCOME_IMPROVED;
+}
+
+int mew_gate_look(const struct mew_gate *g, struct mew_gate_case *c, size_t cases, struct mew_error *err)
+{
+	struct mew_rules rules = g->rules;
+	struct mew_verdict v;
+	int status;
+
+	if (!rules.sequential || c->stage == MEW_GATE_DECIDED)
+		return MEW_OK;
+	if (c->stage == MEW_GATE_LOOKING) /* what Holm's correction will ask at worst */
+		rules.alpha = (rules.alpha == 0 ? 0.05 : rules.alpha) / (double)(cases == 0 ? 1 : cases);
+	status = judge_time(&rules, c, c->confirmed_from, &v, err);
+	if (status != MEW_OK || v.outcome == MEW_OUTCOME_INCONCLUSIVE || v.outcome == MEW_OUTCOME_ABSENT)
+		return status;
+	if (c->stage == MEW_GATE_LOOKING && is_difference(v.outcome)) {
+		c->stage = MEW_GATE_CONFIRMING;
+		c->flagged = v.outcome;
+		c->confirmed_from = c->series.n;
+		return MEW_OK;
+	}
+	if (c->stage == MEW_GATE_CONFIRMING && v.outcome != c->flagged)
+		c->confirmed_from = SIZE_MAX;
+	c->stage = MEW_GATE_DECIDED;
+	return MEW_OK;
+}
+
+/* What one iteration took, for people: the medians over all observations. */
+static void put_medians(const struct mew_gate_case *c, struct mew_verdict *v)
+{
+	double *x = calloc(c->series.n + 1, sizeof *x);
+
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && x != NULL; side++) {
+		for (size_t i = 0; i < c->series.n; i++)
+			x[i] = c->series.list[i].ns[side];
+		mew_stats_sort(x, c->series.n);
+		*(side == MEW_BASE ? &v->base : &v->head) = mew_stats_median_sorted(x, c->series.n);
+	}
+	free(x);
+}
+
+/* The final verdict of time: of all observations, but a difference that was not found twice is none. */
+static int settle_time(struct mew_gate *g, struct mew_gate_case *c, struct mew_verdict *v, struct mew_error *err)
+{
+	int status = judge_time(&g->rules, c, 0, v, err);
+
+	if (status != MEW_OK)
+		return status;
+	put_medians(c, v);
+	if (!is_difference(v->outcome) || !g->rules.sequential)
+		return MEW_OK;
+	if (c->stage == MEW_GATE_DECIDED && c->confirmed_from != SIZE_MAX && c->flagged == v->outcome)
+		return MEW_OK;
+	v->outcome = MEW_OUTCOME_INCONCLUSIVE;
+	(void)snprintf(c->why, sizeof c->why, "%s", c->flagged == MEW_OUTCOME_ABSENT || c->stage != MEW_GATE_DECIDED ?
+		       "a difference was seen, the time to confirm it by fresh processes ran out" :
+		       "a difference was seen once; fresh processes did not confirm it");
+	return MEW_OK;
+}
+
+/* --- exact figures ---------------------------------------------------------------------------------------------- */
+
+static double figure_of(struct mew_model *m, const char *key, const struct mew_metric *metric)
+{
+	struct mew_case *row = mew_model_case(m, key, NULL);
+	const struct mew_row_head *head = row != NULL && (row->kinds >> metric->kind & 1) != 0 ? mew_case_row(row, metric->kind) : NULL;
+	const struct mew_figure *figures;
+	double value;
+	size_t n;
+
+	if (head == NULL || head->status != MEW_OK)
+		return (double)NAN;
+	figures = mew_figures(metric->kind, &n);
+	for (size_t i = 0; i < n; i++)
+		if (figures[i].bit == metric->bit && mew_row_number(head, &figures[i], &value))
+			return value;
+	return (double)NAN;
+}
+
+static void settle_exact(struct mew_gate *g, struct mew_gate_case *c)
+{
+	size_t n;
+	const struct mew_metric *metrics = mew_metrics(&n);
+
+	for (size_t i = 0; i < n && c->nverdicts < MEW_GATE_METRICS; i++)
+		if (metrics[i].exact && metrics[i].kind == MEW_KIND_MEMORY)
+			mew_verdict_exact(&g->rules, c->key, &metrics[i], figure_of(g->models[MEW_BASE], c->key, &metrics[i]),
+					  figure_of(g->models[MEW_HEAD], c->key, &metrics[i]), &c->verdicts[c->nverdicts++]);
+}
+
+/* --- the end ---------------------------------------------------------------------------------------------------- */
+
+static int settle_case(struct mew_gate *g, struct mew_gate_case *c, struct mew_error *err)
+{
+	const struct mew_metric *time = mew_metric_find("time");
+	int status;
+
+	c->nverdicts = 0;
+	c->why[0] = '\0';
+	if (c->reason != NULL) {
+		mew_verdict_invalid(time, c->reason, &c->verdicts[c->nverdicts++]);
+		return MEW_OK;
+	}
+	status = settle_time(g, c, &c->verdicts[c->nverdicts++], err);
+	if (status == MEW_OK && g->options->memory_iterations > 0)
+		settle_exact(g, c);
+	return status;
+}
+
+static struct mew_verdict **all_verdicts(struct mew_gate *g, size_t *count)
+{
+	struct mew_verdict **list = calloc(g->ncases * MEW_GATE_METRICS + 1, sizeof(*list));
+
+	*count = 0;
+	for (size_t i = 0; list != NULL && i < g->ncases; i++)
+		for (size_t k = 0; k < g->cases[i].nverdicts; k++)
+			list[(*count)++] = &g->cases[i].verdicts[k];
+	return list;
+}
+
+int mew_gate_settle(struct mew_gate *g, struct mew_error *err)
+{
+	struct mew_verdict **list;
+	int status = MEW_OK;
+	size_t n;
+
+	for (size_t i = 0; i < g->ncases && status == MEW_OK; i++)
+		status = settle_case(g, &g->cases[i], err);
+	if (status != MEW_OK)
+		return status;
+	list = all_verdicts(g, &n);
+	if (list == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for %zu verdicts", g->ncases);
+	status = mew_verdicts_settle(&g->rules, list, n, err);
+	g->outcome = mew_verdicts_worst(list, n);
+	g->exit_code = mew_verdicts_exit(&g->rules, list, n);
+	free(list);
+	if (g->identity[0] != '\0' || g->interrupted) {
+		g->outcome = MEW_OUTCOME_INVALID;
+		g->exit_code = MEW_EXIT_INVALID;
+	}
+	return status;
+}
+
+const struct mew_verdict *mew_gate_time(const struct mew_gate_case *c)
+{
+	return c->nverdicts > 0 && strcmp(c->verdicts[0].metric->name, "time") == 0 ? &c->verdicts[0] : NULL;
+}
+
+/* --- words ------------------------------------------------------------------------------------------------------ */
+
+const char *mew_gate_headline(const struct mew_gate *g)
+{
+	switch (g->outcome) {
+	case MEW_OUTCOME_PASS:
+		return "PASS";
+	case MEW_OUTCOME_IMPROVED:
+		return "PASS, improved";
+	case MEW_OUTCOME_INCONCLUSIVE:
+		return "INCONCLUSIVE";
+	case MEW_OUTCOME_REGRESSED:
+		return "REGRESSION";
+	default:
+		return "INVALID MEASUREMENT";
+	}
+}
+
+void mew_gate_words(const struct mew_verdict *v, char *text, size_t size)
+{
+	double percent = (v->ratio - 1) * 100;
+
+	if (v->outcome == MEW_OUTCOME_INVALID || v->outcome == MEW_OUTCOME_ABSENT || !isfinite(v->ratio))
+		(void)snprintf(text, size, "%s", v->why != NULL ? v->why : v->outcome == MEW_OUTCOME_ABSENT ? "not measured" : "");
+	else if (v->outcome == MEW_OUTCOME_REGRESSED || v->outcome == MEW_OUTCOME_IMPROVED)
+		(void)snprintf(text, size, "%s by %.2f %%", v->metric->exact ? percent > 0 ? "more" : "less" :
+			       percent > 0 ? "slower" : "faster", fabs(percent));
+	else if (v->outcome == MEW_OUTCOME_PASS)
+		(void)snprintf(text, size, v->metric->exact ? percent == 0 ? "equal" : "within its limit" :
+			       "not slower by more than %.3g %%", v->limit.percent);
+	else
+		(void)snprintf(text, size, v->n < v->least ? "%zu of at least %zu observations" : "no difference resolved", v->n, v->least);
+}

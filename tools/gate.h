@@ -1,0 +1,130 @@
+/*
+ * gate.h - one comparison of two builds: what was asked, what was observed, what it means.
+ * Layer L6. Filled by gate_programs.c, judged by gate.c, written by the gate_*.c that the name of a format ends in.
+ */
+#ifndef MEW_GATE_H
+#define MEW_GATE_H
+
+#include "model.h"
+#include "pair.h"
+#include "select.h"
+#include "terminal.h"
+#include "verdict.h"
+
+#define MEW_GATE_SCHEMA 1
+#define MEW_GATE_CONTEXTS 8
+
+struct mew_gate_context { /* a further program: measured against the base, shown, never judged */
+	const char *name, *program;
+};
+
+struct mew_gate_options {
+	const char *programs[MEW_SIDES];
+	const char *revisions[MEW_SIDES]; /* what the user calls them; NULL: unknown */
+	const char *workload_revision;
+	const char *ci_run;  /* where the machine of a forge says it runs; NULL: nowhere */
+	struct mew_gate_context contexts[MEW_GATE_CONTEXTS];
+	size_t ncontexts;
+	struct mew_select select;
+	struct mew_host_options host;
+	double budget;       /* seconds; 0: none */
+	unsigned pairs;      /* most observations of a case */
+	bool fixed;          /* exactly that many: the exact interval instead of e-processes */
+	unsigned rounds;     /* samples of each side in an observation */
+	uint64_t memory_iterations; /* of the exact pass; 0: no such pass */
+	uint64_t seed;
+	const char *output;  /* directory, or NULL */
+	bool quiet, verbose;
+	enum mew_when color, progress;
+};
+
+struct mew_gate_observation { /* one pair of fresh processes */
+	double log_ratio, ns[MEW_SIDES];
+	uint64_t loops;
+	unsigned rounds, disturbed, ties;
+	int cpu;
+	bool context;      /* measured against a context program */
+};
+
+struct mew_gate_series { /* observations in the order in which they were taken */
+	struct mew_gate_observation *list;
+	size_t n, capacity;
+};
+
+enum mew_gate_stage { MEW_GATE_LOOKING, MEW_GATE_CONFIRMING, MEW_GATE_DECIDED };
+
+#define MEW_GATE_METRICS 8
+
+struct mew_gate_case {
+	char *key, *label;
+	struct mew_pair_case pair;
+	struct mew_gate_series series;
+	struct mew_gate_series contexts[MEW_GATE_CONTEXTS];
+	double noise_floor;          /* from a calibration, as a fraction; 0: not known */
+	enum mew_gate_stage stage;
+	enum mew_outcome flagged;    /* what the first look found, when the stage is beyond it */
+	size_t confirmed_from;       /* first observation of the confirmation */
+	struct mew_verdict verdicts[MEW_GATE_METRICS]; /* time first, when it was measured */
+	size_t nverdicts;
+	char *reason;                /* it failed on a side, or exists on one alone: invalid */
+	char why[160];               /* a word on the verdict of time; "" for none */
+};
+
+struct mew_gate {
+	const struct mew_gate_options *options;
+	struct mew_rules rules;
+	struct mew_gate_case *cases;
+	size_t ncases;
+	struct mew_model *models[MEW_SIDES]; /* exact pass and facts of each side */
+	double seconds;              /* that the timing took */
+	unsigned processes;          /* pairs of them */
+	bool out_of_time, interrupted;
+	char identity[200];          /* why the two sides are not what they were at the start; "" */
+	enum mew_outcome outcome;
+	int exit_code;
+	uint64_t started_s;          /* epoch */
+};
+
+/* Make room for n cases. Returns 0, or -1 without memory; mew_gate_fini() is due in any case. */
+int mew_gate_init(struct mew_gate *g, const struct mew_gate_options *o, const struct mew_rules *rules);
+void mew_gate_fini(struct mew_gate *g);
+struct mew_gate_case *mew_gate_add(struct mew_gate *g, const char *key, const char *label);
+/* The case is invalid from now on; the first reason stands. */
+void mew_gate_fail(struct mew_gate_case *c, const char *format, ...) MEW_PRINTF(2, 3);
+
+/* Take an observation; returns -1 without memory. */
+int mew_gate_observe(struct mew_gate_series *s, const struct mew_gate_observation *o);
+
+/*
+ * After each observation: is the case decided? A difference must be found twice, by two sets of processes that have
+ * none in common.
+ *
+ * undecided  how many cases share the chance of a false alarm
+ * Returns    MEW_OK or a status of mew_verdict_time()
+ */
+int mew_gate_look(const struct mew_gate *g, struct mew_gate_case *c, size_t cases, struct mew_error *err);
+
+/* All verdicts, corrected for the number of cases; the outcome and the exit code. */
+int mew_gate_settle(struct mew_gate *g, struct mew_error *err);
+
+/* The verdict of time of a case, or NULL. */
+const struct mew_verdict *mew_gate_time(const struct mew_gate_case *c);
+
+/* Measure benchmark programs. Returns an exit code: MEW_EXIT_FINE when there is something to judge. */
+int mew_gate_programs(struct mew_gate *g);
+
+/* --- what is written -------------------------------------------------------------------------------------------- */
+
+/* Called after every sweep, so that an interrupted run can be read: samples.json. Returns MEW_OK or MEW_E_IO. */
+int mew_gate_write_samples(const struct mew_gate *g, struct mew_error *err);
+/* At the end: summary.json, mew-gate.md, junit.xml, metrics.otlp.json into the directory. */
+int mew_gate_write_all(const struct mew_gate *g, struct mew_error *err);
+/* For people, on standard output. */
+int mew_gate_print(const struct mew_gate *g, struct mew_error *err);
+
+/* "slower by 1.8 % [1.6, 2.0]", "no difference resolved": what a verdict says. */
+void mew_gate_words(const struct mew_verdict *v, char *text, size_t size);
+/* "PASS", "REGRESSION", "INCONCLUSIVE", "INVALID MEASUREMENT". */
+const char *mew_gate_headline(const struct mew_gate *g);
+
+#endif

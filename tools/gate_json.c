@@ -1,0 +1,223 @@
+/*
+ * gate_json.c - what a gate leaves for programs: samples.json while it runs, summary.json at its end.
+ * Layer L6. Streamed through the writer; whole or not at all.
+ */
+#include "config.h"
+
+#include "gate_files.h"
+
+#include "emit.h"
+#include "error.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void put_text(struct mew_json *j, const char *key, const char *text)
+{
+	if (text == NULL || text[0] == '\0')
+		return;
+	mew_json_key(j, key);
+	mew_json_string(j, text);
+}
+
+static void put_number(struct mew_json *j, const char *key, double value)
+{
+	if (!isfinite(value))
+		return;
+	mew_json_key(j, key);
+	mew_json_f64(j, value);
+}
+
+static void put_count(struct mew_json *j, const char *key, uint64_t value)
+{
+	mew_json_key(j, key);
+	mew_json_u64(j, value);
+}
+
+static void put_flag(struct mew_json *j, const char *key, bool value)
+{
+	mew_json_key(j, key);
+	mew_json_bool(j, value);
+}
+
+/* --- who was compared ------------------------------------------------------------------------------------------- */
+
+static void put_facts(struct mew_json *j, const struct mew_model *m)
+{
+	mew_json_key(j, "facts");
+	mew_json_object(j);
+	for (size_t i = 0; i < m->nfacts; i++)
+		put_text(j, m->facts[i].name, m->facts[i].value);
+	mew_json_object_end(j);
+}
+
+static void put_sides(struct mew_json *j, const struct mew_gate *g)
+{
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+		mew_json_key(j, mew_side_name(side));
+		mew_json_object(j);
+		put_text(j, "program", g->options->programs[side]);
+		put_text(j, "revision", g->options->revisions[side]);
+		put_facts(j, g->models[side]);
+		mew_json_object_end(j);
+	}
+	put_text(j, "workload_revision", g->options->workload_revision);
+}
+
+/* What both files begin with. */
+static void put_head(struct mew_json *j, const struct mew_gate *g)
+{
+	put_count(j, "schema_version", MEW_GATE_SCHEMA);
+	put_text(j, "mew", mew_version());
+	put_count(j, "started", g->started_s);
+	put_count(j, "seed", g->options->seed);
+	put_text(j, "ci_run", g->options->ci_run);
+	put_sides(j, g);
+	put_count(j, "processes", g->processes);
+	put_number(j, "seconds", g->seconds);
+	put_flag(j, "out_of_time", g->out_of_time);
+	put_flag(j, "interrupted", g->interrupted);
+}
+
+/* --- samples.json ----------------------------------------------------------------------------------------------- */
+
+static void put_observation(struct mew_json *j, const struct mew_gate_observation *o)
+{
+	mew_json_object(j);
+	put_number(j, "log_ratio", o->log_ratio);
+	put_number(j, "base_ns", o->ns[MEW_BASE]);
+	put_number(j, "head_ns", o->ns[MEW_HEAD]);
+	put_count(j, "loops", o->loops);
+	put_count(j, "rounds", o->rounds);
+	put_count(j, "disturbed", o->disturbed);
+	put_count(j, "ties", o->ties);
+	if (o->cpu >= 0)
+		put_count(j, "cpu", (uint64_t)o->cpu);
+	mew_json_object_end(j);
+}
+
+static void put_series(struct mew_json *j, const char *key, const struct mew_gate_series *s)
+{
+	mew_json_key(j, key);
+	mew_json_array(j);
+	for (size_t i = 0; i < s->n; i++)
+		put_observation(j, &s->list[i]);
+	mew_json_array_end(j);
+}
+
+static int write_samples(struct mew_writer *w, void *data, struct mew_error *err)
+{
+	const struct mew_gate *g = data;
+	struct mew_json j;
+
+	(void)err;
+	mew_json_init(&j, w, 4);
+	mew_json_object(&j);
+	put_head(&j, g);
+	mew_json_key(&j, "cases");
+	mew_json_array(&j);
+	for (size_t i = 0; i < g->ncases; i++) {
+		const struct mew_gate_case *c = &g->cases[i];
+
+		mew_json_object(&j);
+		put_text(&j, "key", c->key);
+		put_text(&j, "label", c->label);
+		put_text(&j, "invalid", c->reason);
+		put_series(&j, "observations", &c->series);
+		for (size_t k = 0; k < g->options->ncontexts; k++)
+			if (c->contexts[k].n > 0)
+				put_series(&j, g->options->contexts[k].name, &c->contexts[k]);
+		mew_json_object_end(&j);
+	}
+	mew_json_array_end(&j);
+	mew_json_object_end(&j);
+	mew_write_char(w, '\n');
+	return MEW_OK;
+}
+
+int mew_gate_write_samples(const struct mew_gate *g, struct mew_error *err)
+{
+	return mew_gate_file(g, "samples.json", write_samples, err);
+}
+
+/* --- summary.json ----------------------------------------------------------------------------------------------- */
+
+static void put_limit(struct mew_json *j, const struct mew_verdict *v)
+{
+	if (v->limit.has_percent)
+		put_number(j, "limit_percent", v->limit.percent);
+	if (v->limit.has_units)
+		put_number(j, "limit_units", v->limit.units);
+	if (v->allow != NULL) {
+		put_text(j, "allowed_because", v->allow->reason);
+		put_text(j, "allowed_until", v->allow->expires);
+	}
+}
+
+static void put_verdict(struct mew_json *j, const struct mew_gate_case *c, const struct mew_verdict *v)
+{
+	char words[200];
+
+	mew_gate_words(v, words, sizeof words);
+	mew_json_object(j);
+	put_text(j, "metric", v->metric->name);
+	put_text(j, "outcome", mew_outcome_name(v->outcome));
+	put_text(j, "words", words);
+	put_number(j, "base", v->base);
+	put_number(j, "head", v->head);
+	put_number(j, "ratio", v->ratio);
+	if (v->has_interval) {
+		put_number(j, "ratio_low", v->interval.low);
+		put_number(j, "ratio_high", v->interval.high);
+	}
+	if (!v->metric->exact) {
+		put_count(j, "observations", v->n);
+		put_count(j, "least_observations", v->least);
+		put_number(j, "p_worse", v->p_worse);
+		put_number(j, "p_better", v->p_better);
+	}
+	put_limit(j, v);
+	put_text(j, "why", v->why);
+	if (v == mew_gate_time(c))
+		put_text(j, "note", c->why);
+	mew_json_object_end(j);
+}
+
+static int write_summary(struct mew_writer *w, void *data, struct mew_error *err)
+{
+	const struct mew_gate *g = data;
+	struct mew_json j;
+
+	(void)err;
+	mew_json_init(&j, w, 4);
+	mew_json_object(&j);
+	put_head(&j, g);
+	put_text(&j, "verdict", mew_outcome_name(g->outcome));
+	put_count(&j, "exit_code", (uint64_t)g->exit_code);
+	put_text(&j, "invalid_because", g->identity);
+	mew_json_key(&j, "cases");
+	mew_json_array(&j);
+	for (size_t i = 0; i < g->ncases; i++) {
+		const struct mew_gate_case *c = &g->cases[i];
+
+		mew_json_object(&j);
+		put_text(&j, "key", c->key);
+		put_text(&j, "label", c->label);
+		put_number(&j, "noise_floor", c->noise_floor);
+		mew_json_key(&j, "verdicts");
+		mew_json_array(&j);
+		for (size_t k = 0; k < c->nverdicts; k++)
+			put_verdict(&j, c, &c->verdicts[k]);
+		mew_json_array_end(&j);
+		mew_json_object_end(&j);
+	}
+	mew_json_array_end(&j);
+	mew_json_object_end(&j);
+	mew_write_char(w, '\n');
+	return MEW_OK;
+}
+
+int mew_gate_write_summary(const struct mew_gate *g, struct mew_error *err)
+{
+	return mew_gate_file(g, "summary.json", write_summary, err);
+}

@@ -1,0 +1,185 @@
+/*
+ * gate_table.c - a gate's result for people: the verdict, then a row for each metric that says something.
+ * Layer L6.
+ */
+#include "config.h"
+
+#include "gate.h"
+
+#include "error.h"
+#include "grid.h"
+#include "terminal.h"
+#include "textual.h"
+#include "writer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum mew_style style_of(enum mew_outcome outcome)
+{
+	switch (outcome) {
+	case MEW_OUTCOME_REGRESSED:
+	case MEW_OUTCOME_INVALID:
+		return MEW_STYLE_BAD;
+	case MEW_OUTCOME_INCONCLUSIVE:
+		return MEW_STYLE_WARN;
+	case MEW_OUTCOME_IMPROVED:
+		return MEW_STYLE_GOOD;
+	default:
+		return MEW_STYLE_PLAIN;
+	}
+}
+
+static void put_percent(struct mew_grid *t, double ratio)
+{
+	char text[32] = "";
+
+	if (isfinite(ratio))
+		(void)snprintf(text, sizeof text, "%+.2f", (ratio - 1) * 100);
+	mew_grid_cell(t, MEW_STYLE_PLAIN, text);
+}
+
+static void put_value(struct mew_grid *t, const struct mew_metric *metric, double value)
+{
+	char number[MEW_NUMBER_BYTES], text[MEW_NUMBER_BYTES + 8] = "";
+
+	if (isfinite(value)) {
+		mew_text_number(number, value, 4, true);
+		(void)snprintf(text, sizeof text, "%s%s", number, metric->kind == MEW_KIND_TIME && !metric->exact ? " ns" : "");
+	}
+	mew_grid_cell(t, MEW_STYLE_PLAIN, text);
+}
+
+static void put_row(struct mew_grid *t, const struct mew_gate_case *c, const struct mew_verdict *v, bool first)
+{
+	char count[24] = "";
+
+	mew_grid_row(t);
+	mew_grid_cell(t, MEW_STYLE_PLAIN, first ? c->key : "");
+	mew_grid_cell(t, MEW_STYLE_PLAIN, v->metric->name);
+	mew_grid_cell(t, style_of(v->outcome), mew_outcome_name(v->outcome));
+	if (v->outcome == MEW_OUTCOME_INVALID) {
+		mew_grid_sentence(t, MEW_STYLE_BAD, v->why != NULL ? v->why : "");
+		return;
+	}
+	put_percent(t, v->ratio);
+	put_percent(t, v->has_interval ? v->interval.low : (double)NAN);
+	put_percent(t, v->has_interval ? v->interval.high : (double)NAN);
+	if (!v->metric->exact)
+		(void)snprintf(count, sizeof count, "%zu", v->n);
+	mew_grid_cell(t, MEW_STYLE_PLAIN, count);
+	put_value(t, v->metric, v->base);
+	put_value(t, v->metric, v->head);
+}
+
+/* Equal exact figures are the rule: they are shown with -v alone. */
+static bool is_told(const struct mew_gate *g, const struct mew_verdict *v)
+{
+	if (v->outcome == MEW_OUTCOME_ABSENT)
+		return false;
+	return g->options->verbose || !v->metric->exact || v->outcome != MEW_OUTCOME_PASS || v->base != v->head;
+}
+
+static void put_notes(struct mew_writer *w, const struct mew_view *view, const struct mew_gate_case *c)
+{
+	if (c->why[0] == '\0')
+		return;
+	mew_writef(w, "  %s: ", c->key);
+	mew_write_wrapped(w, view, strlen(c->key) + 4, 4, MEW_STYLE_PLAIN, c->why);
+	mew_write_char(w, '\n');
+}
+
+static void put_context(struct mew_writer *w, const struct mew_gate *g, const struct mew_gate_case *c, size_t k)
+{
+	const struct mew_gate_series *s = &c->contexts[k];
+	double *x = calloc(s->n + 1, sizeof *x);
+	struct mew_interval in;
+	char text[160];
+
+	for (size_t i = 0; x != NULL && i < s->n; i++)
+		x[i] = s->list[i].log_ratio;
+	if (x != NULL && s->n > 0) {
+		mew_stats_sort(x, s->n);
+		(void)snprintf(text, sizeof text, "  %s: %s %+.2f %% of the base", c->key, g->options->contexts[k].name,
+			       (exp(mew_stats_median_sorted(x, s->n)) - 1) * 100);
+		mew_write_text(w, text);
+		if (mew_stats_median_interval_sorted(x, s->n, 0.95, &in)) {
+			(void)snprintf(text, sizeof text, " (%+.2f to %+.2f)", (exp(in.low) - 1) * 100, (exp(in.high) - 1) * 100);
+			mew_write_text(w, text);
+		}
+		mew_write_char(w, '\n');
+	}
+	free(x);
+}
+
+static void put_headline(struct mew_writer *w, const struct mew_view *view, const struct mew_gate *g)
+{
+	char text[200];
+
+	mew_write_text(w, "verdict: ");
+	mew_write_styled(w, view, g->outcome == MEW_OUTCOME_PASS ? MEW_STYLE_BOLD : style_of(g->outcome), mew_gate_headline(g));
+	(void)snprintf(text, sizeof text, "   (%zu case%s, %u pairs of processes, %.1f s)\n", g->ncases, g->ncases == 1 ? "" : "s",
+		       g->processes, g->seconds);
+	mew_write_text(w, text);
+	if (g->identity[0] != '\0')
+		mew_writef(w, "%s\n", g->identity);
+	if (g->out_of_time)
+		mew_write_text(w, "the --budget ended before every case was decided\n");
+}
+
+static int put_table(struct mew_writer *w, const struct mew_view *view, const struct mew_gate *g)
+{
+	struct mew_grid t;
+	int status;
+
+	mew_grid_init(&t);
+	mew_grid_column(&t, "case", "", MEW_ALIGN_TEXT, false);
+	mew_grid_column(&t, "metric", "", MEW_ALIGN_TEXT, false);
+	mew_grid_column(&t, "verdict", "", MEW_ALIGN_TEXT, false);
+	mew_grid_column(&t, "change", "%", MEW_ALIGN_NUMBER, false);
+	mew_grid_column(&t, "from", "%", MEW_ALIGN_NUMBER, false);
+	mew_grid_column(&t, "to", "%", MEW_ALIGN_NUMBER, false);
+	mew_grid_column(&t, "n", "", MEW_ALIGN_RIGHT, true);
+	mew_grid_column(&t, "base", "", MEW_ALIGN_NUMBER, true);
+	mew_grid_column(&t, "head", "", MEW_ALIGN_NUMBER, true);
+	for (size_t i = 0; i < g->ncases; i++) {
+		const struct mew_gate_case *c = &g->cases[i];
+		bool first = true;
+
+		for (size_t k = 0; k < c->nverdicts; k++) {
+			if (!is_told(g, &c->verdicts[k]))
+				continue;
+			put_row(&t, c, &c->verdicts[k], first);
+			first = false;
+		}
+	}
+	status = mew_grid_write(&t, w, view);
+	mew_grid_fini(&t);
+	return status;
+}
+
+int mew_gate_print(const struct mew_gate *g, struct mew_error *err)
+{
+	struct mew_view view = {
+		.width = (size_t)mew_terminal_width(STDOUT_FILENO),
+		.color = mew_terminal_color(g->options->color, STDOUT_FILENO),
+		.utf8 = mew_terminal_utf8(),
+	};
+	struct mew_writer w;
+	int status;
+
+	mew_writer_fd(&w, STDOUT_FILENO);
+	put_headline(&w, &view, g);
+	status = put_table(&w, &view, g);
+	for (size_t i = 0; i < g->ncases; i++)
+		put_notes(&w, &view, &g->cases[i]);
+	for (size_t k = 0; k < g->options->ncontexts; k++)
+		for (size_t i = 0; i < g->ncases; i++)
+			put_context(&w, g, &g->cases[i], k);
+	if (mew_writer_finish(&w) != 0)
+		return mew_error_set(err, MEW_E_IO, "standard output: %s", strerror(w.error));
+	return status == MEW_OK ? MEW_OK : mew_error_set(err, status, "no memory for the table");
+}
