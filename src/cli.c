@@ -201,7 +201,7 @@ static int redact(struct mew_cli *c, const char *text)
 	regex_t re;
 
 	if (regcomp(&re, text, REG_EXTENDED | REG_NOSUB) != 0)
-		return bad("--redact", text, "an extended regular expression");
+		return mew_cli_bad("--redact", text, "an extended regular expression");
 	regfree(&re);
 	c->redact = text;
 	return MEW_EXIT_FINE;
@@ -292,7 +292,7 @@ static int apply(struct mew_cli *c, int id, const char *value)
 		return when("--color", value, &c->color);
 	case F_TRACE:
 		if (value != NULL && value[0] == '\0')
-			return bad("--trace", value, "a file name");
+			return mew_cli_bad("--trace", value, "a file name");
 		c->trace = value != NULL ? value : MEW_TRACE_DEFAULT;
 		return MEW_EXIT_FINE;
 	case F_REDACT:
