@@ -49,7 +49,7 @@ static void disarm(void)
 /* The child has one thread and, of what other threads were in the middle of, only half. */
 static void disarm_child(void)
 {
-	(void)mew_hooks_set_listener(NULL);
+	mew_hooks_forget_listeners();
 	mew_hooks_maps_disarm();
 	(void)mew_hooks_pools_watch(NULL);
 	disarm();

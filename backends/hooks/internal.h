@@ -51,6 +51,8 @@ bool mew_hooks_boot_owns(const void *block);
 bool mew_hooks_boot_was_used(void);
 
 /* Members of the api that live beside the wrappers (wrap.c). */
+/* Nobody listens any more: a forked child. */
+void mew_hooks_forget_listeners(void);
 int mew_hooks_set_listener(const struct mew_hooks_listener *listener);
 uint64_t mew_hooks_deepbind_dropped(void);
 uint64_t mew_hooks_modules_unannounced(void);

@@ -22,7 +22,7 @@ struct mew_threads_api {
 	unsigned version; /* MEW_THREADS_VERSION */
 	size_t size;      /* of this struct; members are added at the end only */
 
-	/* At most one listener; NULL takes it away. Returns 0, or -1 when another one is there. Context: any thread. */
+	/* At most one listener, beside that of mew_hooks_api; NULL takes it away. Returns 0, or -1 when another one is there. Context: any thread. */
 	int (*set_listener)(const struct mew_hooks_listener *listener);
 
 	/* Do the program's calls of pthread_create come here? Context: any thread, not signal, not malloc. */

@@ -20,24 +20,48 @@
 
 #define STARTS 128u
 
-static const struct mew_hooks_listener *listener;
+/* One of each struct that libmew talks through, so that a memory and a CPU capture can run side by side. */
+enum { LISTENS_HOOKS, LISTENS_THREADS, LISTENERS };
+static const struct mew_hooks_listener *listeners[LISTENERS];
 static uint64_t modules_unannounced;
 #ifndef MEW_THREADS_ALONE
 static uint64_t deepbind_dropped;
 #endif
 
-int mew_hooks_set_listener(const struct mew_hooks_listener *wanted)
+static int set_listener(const struct mew_hooks_listener **listener, const struct mew_hooks_listener *wanted)
 {
 	const struct mew_hooks_listener *none = NULL;
 
 	if (wanted == NULL) {
-		__atomic_store_n(&listener, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(listener, NULL, __ATOMIC_RELEASE);
 		return 0;
 	}
-	return __atomic_compare_exchange_n(&listener, &none, wanted, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED) ? 0 : -1;
+	return __atomic_compare_exchange_n(listener, &none, wanted, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED) ? 0 : -1;
+}
+
+static int set_threads_listener(const struct mew_hooks_listener *wanted)
+{
+	return set_listener(&listeners[LISTENS_THREADS], wanted);
+}
+
+static bool somebody_listens(void)
+{
+	return __atomic_load_n(&listeners[LISTENS_HOOKS], __ATOMIC_RELAXED) != NULL ||
+	       __atomic_load_n(&listeners[LISTENS_THREADS], __ATOMIC_RELAXED) != NULL;
 }
 
 #ifndef MEW_THREADS_ALONE
+int mew_hooks_set_listener(const struct mew_hooks_listener *wanted)
+{
+	return set_listener(&listeners[LISTENS_HOOKS], wanted);
+}
+
+void mew_hooks_forget_listeners(void)
+{
+	for (int i = 0; i < LISTENERS; i++)
+		__atomic_store_n(&listeners[i], NULL, __ATOMIC_RELEASE);
+}
+
 uint64_t mew_hooks_deepbind_dropped(void)
 {
 	return __atomic_load_n(&deepbind_dropped, __ATOMIC_RELAXED);
@@ -51,9 +75,8 @@ uint64_t mew_hooks_modules_unannounced(void)
 
 enum call { CALL_THREAD_START, CALL_THREAD_EXIT, CALL_MODULES_CHANGED };
 
-static void tell(enum call call)
+static void tell_one(const struct mew_hooks_listener *l, enum call call)
 {
-	const struct mew_hooks_listener *l = __atomic_load_n(&listener, __ATOMIC_ACQUIRE);
 	void (*function)(void) = NULL;
 	int saved = errno;
 
@@ -67,6 +90,13 @@ static void tell(enum call call)
 	if (function != NULL)
 		function();
 	errno = saved;
+}
+
+/* The memory capture first on the way in and last on the way out: it then knows the thread whenever the other allocates. */
+static void tell(enum call call)
+{
+	for (int i = 0; i < LISTENERS; i++)
+		tell_one(__atomic_load_n(&listeners[call == CALL_THREAD_EXIT ? LISTENERS - 1 - i : i], __ATOMIC_ACQUIRE), call);
 }
 
 /* The wrapped function behind this library, looked up once; two threads that look at once find the same. */
@@ -158,7 +188,7 @@ static struct start *prepare_start(void *(*function)(void *), int (*c11_function
 {
 	struct start *s;
 
-	if (__atomic_load_n(&listener, __ATOMIC_RELAXED) == NULL)
+	if (!somebody_listens())
 		return NULL;
 	s = take_start();
 	if (s != NULL) {
@@ -217,7 +247,7 @@ MEW_HOOKS_EXPORT const struct mew_threads_api *mew_threads_api(unsigned version)
 	static struct mew_threads_api api = {
 		.version = MEW_THREADS_VERSION,
 		.size = sizeof(struct mew_threads_api),
-		.set_listener = mew_hooks_set_listener,
+		.set_listener = set_threads_listener,
 		.is_first = is_first,
 		.modules_unannounced = mew_hooks_modules_unannounced,
 	};
@@ -280,7 +310,7 @@ MEW_HOOKS_EXPORT MEW_HOOKS_JUMPS void *dlopen(const char *path, int flags)
 		(void)__atomic_fetch_add(&deepbind_dropped, 1, __ATOMIC_RELAXED);
 	}
 #endif
-	if (__atomic_load_n(&listener, __ATOMIC_RELAXED) == NULL)
+	if (!somebody_listens())
 		MEW_HOOKS_JUMP return open(path, flags);
 	if (!depends_on_caller(path, __builtin_return_address(0)))
 		MEW_HOOKS_JUMP return open_and_tell(path, flags);
