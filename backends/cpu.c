@@ -8,7 +8,6 @@
 #include "mew/backend.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "cpu_ladder.h"
 #include "cpu_timer.h"
 #include "error.h"
+#include "kept.h"
 #include "os.h"
 #include "stackset.h"
 #include "unwinder.h"
@@ -93,14 +93,20 @@ static void release(struct mew_capture *c)
 			mew_cpu_thread_free(t);
 		}
 	mew_stackset_free(c->window.stacks);
-	free(c->threads);
-	free(c);
+	mew_kept_unmap(c->threads, c->config.threads * sizeof *c->threads);
+	mew_kept_unmap(c, sizeof *c);
 }
 
 static int choose_engine(struct mew_capture *c, struct mew_error *err)
 {
-	int status = mew_cpu_ladder(c->config.clock, c->config.engine, &c->window.engine, c->why_engine, err);
+	int only = c->config.engine, status;
 
+	/* a wall timer would end the sleeps and waits of threads that need no sample under the CPU clock */
+	if (c->config.whole && c->config.clock == MEW_CLOCK_CPU)
+		only = MEW_CPU_ENGINE_PERF;
+	status = mew_cpu_ladder(c->config.clock, only, &c->window.engine, c->why_engine, err);
+	if (only == MEW_CPU_ENGINE_PERF && c->config.engine != only && status != MEW_OK)
+		status = mew_cpu_ladder(c->config.clock, MEW_CPU_ENGINE_CPU_TIMER, &c->window.engine, c->why_engine, err);
 	c->window.clock = c->config.clock;
 	if (status == MEW_OK && c->window.engine == MEW_CPU_ENGINE_PERF)
 		mew_cpu_signal_guard_overflow();
@@ -127,21 +133,24 @@ static int start_capture(struct mew_capture **out, const struct mew_capture_conf
 		status = mew_cpu_signal_take(err);
 	if (status != MEW_OK)
 		return status;
-	c = calloc(1, sizeof *c);
+	c = mew_kept_map(sizeof *c);
 	if (c == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the CPU sampler");
 	c->config = *config;
 	c->window.entry_lo = config->entry_lo;
 	c->window.entry_hi = config->entry_hi;
 	c->window.period_ns = config->interval_ns < MEW_CPU_PERIOD_MIN_NS ? MEW_CPU_PERIOD_MIN_NS : config->interval_ns;
-	c->threads = calloc(config->threads, sizeof *c->threads);
+	c->threads = mew_kept_map(config->threads * sizeof *c->threads);
 	c->window.stacks = mew_stackset_new(STACKS_MAX, FRAMES_MAX);
 	c->crew = mew_cpu_crew_new(&c->window);
 	if (c->threads == NULL || c->window.stacks == NULL || c->crew == NULL) {
 		release(c);
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the stacks of the CPU sampler");
 	}
-	c->cost_ns = mew_cpu_cost_ns(&c->cost_why);
+	if (config->whole)
+		c->cost_why = "a whole program is not held up to calibrate the cost of a sample";
+	else
+		c->cost_ns = mew_cpu_cost_ns(&c->cost_why);
 	status = choose_engine(c, err);
 	if (status != MEW_OK) {
 		release(c);
@@ -160,7 +169,8 @@ static int begin_thread(struct mew_capture *c, unsigned thread, struct mew_error
 		return mew_error_set(err, MEW_E_INVALID, "thread %u is sampled already, or none of the case's %u",
 				     thread, c->config.threads);
 	mew_cpu_crew_forget(); /* the runner's thread, not one of the case's own */
-	mew_cpu_counters_open(&c->threads[thread].counters, mew_cpu_hardware);
+	if (!c->config.whole)
+		mew_cpu_counters_open(&c->threads[thread].counters, mew_cpu_hardware);
 	return mew_cpu_thread_new(&c->threads[thread].sampled, &c->window, err);
 }
 

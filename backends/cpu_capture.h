@@ -31,6 +31,7 @@ struct mew_capture {
 	bool watches;         /* nobody opened a case: this capture watches for new threads itself */
 	uint64_t cost_ns;     /* of one sample; 0: not known, see cost_why */
 	const char *cost_why;
+	uint64_t from_ns;     /* of the window: records before it are left out */
 	int taken;            /* the signal whose handler was not mew's any more when the window closed; 0: none */
 	char why_engine[MEW_CPU_REASON_BYTES]; /* why no better one; "" for the best */
 };

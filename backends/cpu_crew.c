@@ -8,7 +8,6 @@
 #include "cpu_crew.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -16,6 +15,8 @@
 #include "cpu_scan.h"
 #include "error.h"
 #include "hooks_link.h"
+#include "kept.h"
+#include "memory_own.h"
 #include "modules.h"
 #include "os.h"
 
@@ -174,6 +175,7 @@ static void retire(struct mew_cpu_thread *t, bool there)
 static void thread_started(void)
 {
 	struct mew_cpu_thread *t = mew_cpu_thread_take(mew_os_tid());
+	unsigned char was = mew_heap_own_begin(); /* finding the stack allocates */
 
 	if (t != NULL) {
 		(void)mew_unwind_thread_init(&t->unwind); /* fails: then only the function itself is seen */
@@ -195,6 +197,7 @@ static void thread_started(void)
 			enter(crew.open, t, mew_os_now_ns(), true);
 	}
 	(void)pthread_mutex_unlock(&lock);
+	mew_heap_own_end(was);
 }
 
 static void thread_exits(void)
@@ -254,6 +257,13 @@ static void note_before(int tid, void *unused)
 		crew.before[crew.nbefore++] = tid;
 }
 
+bool mew_cpu_crew_watch_fork(void)
+{
+	if (!crew.watches_fork)
+		crew.watches_fork = pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
+	return crew.watches_fork;
+}
+
 void mew_cpu_crew_watch(void)
 {
 	struct mew_error ignored;
@@ -261,9 +271,8 @@ void mew_cpu_crew_watch(void)
 	mew_cpu_crew_unwatch();
 	if (mew_cpu_signal_take(&ignored) != MEW_OK) /* the window will say why */
 		return;
-	if (!crew.watches_fork && pthread_atfork(NULL, NULL, after_fork_in_child) != 0)
+	if (!mew_cpu_crew_watch_fork())
 		return;
-	crew.watches_fork = true;
 	crew.wrapper = mew_threads_link();
 	if (crew.wrapper != NULL && crew.wrapper->set_listener(&listener) != 0)
 		crew.wrapper = NULL; /* somebody else listens */
@@ -409,7 +418,7 @@ bool mew_cpu_crew_scan(struct mew_cpu_crew *c)
 
 struct mew_cpu_crew *mew_cpu_crew_new(const struct mew_cpu_window *window)
 {
-	struct mew_cpu_crew *c = calloc(1, sizeof *c);
+	struct mew_cpu_crew *c = mew_kept_map(sizeof *c);
 
 	if (c != NULL)
 		c->window = window;
@@ -422,7 +431,7 @@ void mew_cpu_crew_free(struct mew_cpu_crew *c)
 		return;
 	mew_cpu_crew_end(c);
 	mew_cpu_log_fini(&c->log);
-	free(c);
+	mew_kept_unmap(c, sizeof *c);
 }
 
 void mew_cpu_crew_prepare(struct mew_cpu_crew *c)
@@ -478,6 +487,18 @@ void mew_cpu_crew_end(struct mew_cpu_crew *c)
 	mew_cpu_scanner_join(c->scanner);
 	c->scanner = NULL;
 	memset(crew.hidden, 0, sizeof crew.hidden); /* its id may be given to a thread of the program */
+}
+
+void mew_cpu_crew_bury(struct mew_cpu_crew *c, uint64_t ended_ns)
+{
+	for (struct mew_cpu_thread *t = mew_cpu_slot_next(NULL); t != NULL && c->running; t = mew_cpu_slot_next(t)) {
+		if (!is_helper(t) || t->window != c->window || t->number >= c->nrows)
+			continue;
+		c->rows[t->number].wall_ns += ended_ns > t->from_ns ? ended_ns - t->from_ns : 0;
+		c->rows[t->number].has_cpu = false;
+		keep_records(c, t);
+	}
+	c->running = false;
 }
 
 /* --- after the window --------------------------------------------------------------------------------------------- */

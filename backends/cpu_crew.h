@@ -31,6 +31,8 @@ struct mew_cpu_crew_record {
  * Context  runner thread, outside windows
  */
 void mew_cpu_crew_watch(void);
+/* What it registers for forked children, once. Returns false without memory. Context: outside windows. */
+bool mew_cpu_crew_watch_fork(void);
 /* The case is closed: its threads are forgotten. Context: runner thread, outside windows. */
 void mew_cpu_crew_unwatch(void);
 bool mew_cpu_crew_is_watching(void);
@@ -59,6 +61,9 @@ void mew_cpu_crew_free(struct mew_cpu_crew *c); /* NULL is fine */
 void mew_cpu_crew_prepare(struct mew_cpu_crew *c);
 void mew_cpu_crew_start(struct mew_cpu_crew *c);
 void mew_cpu_crew_end(struct mew_cpu_crew *c);
+
+/* In place of mew_cpu_crew_end(), of a process that ended with its window open: keep what its threads had recorded. */
+void mew_cpu_crew_bury(struct mew_cpu_crew *c, uint64_t ended_ns);
 
 /* After mew_cpu_crew_end(). */
 size_t mew_cpu_crew_rows(const struct mew_cpu_crew *c, const struct mew_cpu_crew_row **rows);

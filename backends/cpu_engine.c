@@ -28,6 +28,7 @@
 #endif
 
 #define NS_PER_S ((uint64_t)1000000000)
+#define HIGH_DESCRIPTOR 700
 #define FAR_NS (1000 * NS_PER_S)
 
 /* --- timers ------------------------------------------------------------------------------------------------------ */
@@ -72,6 +73,17 @@ static int send_to_thread(int tid, int event, int number)
 	return fcntl(event, F_SETFL, O_ASYNC | O_NONBLOCK);
 }
 
+/* To a number that nobody counts on: programs expect the lowest ones to be free, and shells use those below 256. */
+static int out_of_the_way(int event)
+{
+	int high = event < 0 ? -1 : fcntl(event, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
+
+	if (high < 0)
+		return event;
+	(void)close(event);
+	return high;
+}
+
 static int open_event(int tid, int number)
 {
 	struct perf_event_attr attr;
@@ -83,7 +95,7 @@ static int open_event(int tid, int number)
 	attr.config = PERF_COUNT_SW_TASK_CLOCK;
 	attr.sample_period = FAR_NS;
 	attr.disabled = 1;
-	event = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	event = out_of_the_way((int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC));
 	if (event < 0 || send_to_thread(tid, event, number) == 0)
 		return event;
 	saved = errno;

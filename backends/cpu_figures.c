@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "cpu_lists.h"
+#include "dead.h"
 #include "error.h"
 #include "modules.h"
 #include "sink.h"
@@ -54,6 +55,8 @@ static void put_sample(const struct mew_capture *c, uint32_t thread, const struc
 					 .weight_ns = record->weight_ns,
 					 .blocked = record->blocked != 0 };
 
+	if (record->time_ns < c->from_ns)
+		return;
 	mew_sink_sample(sink, &sample);
 	totals->samples++;
 	totals->weight_ns += record->weight_ns;
@@ -345,4 +348,18 @@ int mew_cpu_drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error
 	if (c->window.clock == MEW_CLOCK_CPU)
 		mew_case_row(sink->row, sink->kind)->profiler = "cpu";
 	return put_counters(c, sink, err);
+}
+
+/* Constants of the dead process are not at the addresses that it knew them by. */
+int mew_cpu_drain_dead(struct mew_capture *c, uint64_t from_ns, uint64_t ended_ns, struct mew_sink *sink,
+		       struct mew_error *err)
+{
+	c->cost_why = "a whole program is not held up to calibrate the cost of a sample";
+	c->from_ns = from_ns;
+	for (unsigned i = 0; i < c->config.threads; i++) {
+		c->threads[i].has_cpu = false;
+		c->threads[i].counters.events = NULL;
+	}
+	mew_cpu_crew_bury(c->crew, ended_ns);
+	return mew_cpu_drain(c, sink, err);
 }

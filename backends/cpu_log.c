@@ -6,7 +6,7 @@
 
 #include "cpu_log.h"
 
-#include "os.h"
+#include "kept.h"
 
 #define CHUNK_BYTES ((size_t)65536)
 
@@ -19,7 +19,7 @@ struct mew_cpu_log_chunk {
 
 static struct mew_cpu_log_chunk *add_chunk(struct mew_cpu_log *log)
 {
-	struct mew_cpu_log_chunk *chunk = mew_os_map(CHUNK_BYTES);
+	struct mew_cpu_log_chunk *chunk = mew_kept_map(CHUNK_BYTES);
 
 	if (chunk == NULL)
 		return NULL;
@@ -52,7 +52,7 @@ bool mew_cpu_log_pop(struct mew_cpu_log *log, struct mew_cpu_crew_record *record
 	if (log->popped == chunk->n && chunk->next != NULL) {
 		log->first = chunk->next;
 		log->popped = 0;
-		mew_os_unmap(chunk, CHUNK_BYTES);
+		mew_kept_unmap(chunk, CHUNK_BYTES);
 	}
 	return true;
 }
@@ -63,7 +63,7 @@ void mew_cpu_log_fini(struct mew_cpu_log *log)
 
 	for (struct mew_cpu_log_chunk *at = log->first; at != NULL; at = next) {
 		next = at->next;
-		mew_os_unmap(at, CHUNK_BYTES);
+		mew_kept_unmap(at, CHUNK_BYTES);
 	}
 	*log = (struct mew_cpu_log){ .popped = 0 };
 }

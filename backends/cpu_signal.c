@@ -11,8 +11,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "error.h"
+#include "kept.h"
 #include "os.h"
 
 #include "hotpath.h"
@@ -43,7 +45,7 @@ static bool map_slots(void)
 
 	if (shared.slots != 0)
 		return true;
-	memory = mew_os_reserve((MEW_CPU_SLOTS + 1) * MEW_CPU_SLOT_BYTES); /* one more, to align */
+	memory = mew_kept_map((MEW_CPU_SLOTS + 1) * MEW_CPU_SLOT_BYTES); /* one more, to align */
 	if (memory == NULL)
 		return false;
 	shared.slots = ((uintptr_t)memory + GENERATION_MASK) & ~GENERATION_MASK;
@@ -79,6 +81,11 @@ static void clear_slot(struct mew_cpu_thread *t)
 	memset(&t->ring, 0, sizeof t->ring);
 	memset(&t->unwind, 0, sizeof t->unwind);
 	memset(t->pcs, 0, sizeof t->pcs);
+}
+
+void mew_cpu_slots_static(struct mew_kept_static *s)
+{
+	*s = (struct mew_kept_static){ &shared, sizeof shared };
 }
 
 struct mew_cpu_thread *mew_cpu_slot_take(void)
@@ -291,6 +298,12 @@ static void after_fork_in_child(void)
 		if (atomic_load(&t->generation) > 1) /* else another thread had just begun to take it */
 			mew_cpu_engine_close(t);
 	}
+	for (uint32_t i = 0; i < atomic_load(&shared.nevents); i++) { /* of slots that the child cannot see */
+		int event = atomic_exchange(&shared.events[i], 0) - 1;
+
+		if (event >= 0)
+			(void)close(event);
+	}
 }
 
 /* --- the queue is full ------------------------------------------------------------------------------------------- */
@@ -317,17 +330,21 @@ void mew_cpu_signal_guard_overflow(void)
 		(void)sigaction(SIGIO, &action, NULL);
 }
 
+bool mew_cpu_signal_watch_fork(void)
+{
+	if (!shared.watches_fork)
+		shared.watches_fork = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+	return shared.watches_fork;
+}
+
 int mew_cpu_signal_take(struct mew_error *err)
 {
 	int number;
 
 	if (!map_slots())
 		return mew_error_errno(err, MEW_E_NOMEM, "no address space for the sampled threads: raise ulimit -v");
-	if (!shared.watches_fork) {
-		if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
-			return mew_error_set(err, MEW_E_NOMEM, "no memory to watch fork");
-		shared.watches_fork = true;
-	}
+	if (!mew_cpu_signal_watch_fork())
+		return mew_error_set(err, MEW_E_NOMEM, "no memory to watch fork");
 	if (mew_cpu_signal_is_ours(shared.number))
 		return MEW_OK;
 	number = choose();

@@ -23,6 +23,7 @@
 
 struct mew_stackset;
 struct mew_cpu_perfring;
+struct mew_kept_static; /* kept.h */
 
 #define MEW_CPU_FRAMES_MAX 256         /* deeper stacks are cut at the entry side */
 #define MEW_CPU_RECORDS ((size_t)1 << 20) /* per thread: 100 s at 0.1 ms; the period grows before they run out */
@@ -127,6 +128,9 @@ struct mew_cpu_thread {
  */
 int mew_cpu_signal_take(struct mew_error *err);
 
+/* The half of that which concerns fork; once. Returns false without memory. Context: outside windows. */
+bool mew_cpu_signal_watch_fork(void);
+
 /* Number of the signal; 0 before mew_cpu_signal_take(). Context: any thread. */
 int mew_cpu_signal_number(void);
 
@@ -135,6 +139,9 @@ bool mew_cpu_signal_is_ours(int number);
 
 /* Signals of mew's number that were dropped: of nobody, or of a timer of the past. Context: any thread. */
 uint64_t mew_cpu_signal_strays(void);
+
+/* What the slots hang on. Context: any thread. */
+void mew_cpu_slots_static(struct mew_kept_static *s);
 
 /* A free slot under a new generation, cleared but for its ring; NULL when all are taken. Context: any thread. */
 struct mew_cpu_thread *mew_cpu_slot_take(void);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "allocator.h"
+#include "dead.h"
 #include "error.h"
 #include "memory_hooks.h"
 #include "modules.h"
@@ -314,23 +315,8 @@ static void note_stackless(struct mew_sink *sink)
 	mew_sink_note(sink, text);
 }
 
-static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
+static int judge_drain(struct mew_sink *sink, struct mew_error *err)
 {
-	mew_sink_text(sink, MEW_FIG_MODE, c->stacks ? "capture" : "count");
-	mew_sink_u64(sink, MEW_FIG_BOOKKEEPING_BYTES,
-		     mew_shadow_bytes() + (c->stacks ? mew_heap_capture_bytes() : 0) + mew_heap_mapped_bytes() +
-			     mew_heap_pools_bytes());
-	push_figures(sink);
-	mew_heap_jemalloc_drain(sink);
-	note_operators(sink, c->api);
-	mew_heap_mapped_drain(sink);
-	mew_heap_pools_drain(sink);
-	if (c->stacks) {
-		mew_heap_capture_drain(sink, c->api);
-		note_stackless(sink);
-		if (mew_unwinder_note() != NULL)
-			mew_sink_note(sink, mew_unwinder_note());
-	}
 	if (sink->failed)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to keep what the memory capture saw");
 	if (mew_heap.counts.lost != 0)
@@ -339,6 +325,47 @@ static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew
 				     "space limited (ulimit -v), or does a signal handler allocate?",
 				     (unsigned long long)mew_heap.counts.lost);
 	return MEW_OK;
+}
+
+static void drain_rest(struct mew_sink *sink, const struct mew_hooks_api *api, bool stacks)
+{
+	mew_sink_text(sink, MEW_FIG_MODE, stacks ? "capture" : "count");
+	push_figures(sink);
+	mew_heap_mapped_drain(sink);
+	mew_heap_pools_drain(sink);
+	if (!stacks)
+		return;
+	mew_heap_capture_drain(sink, api);
+	note_stackless(sink);
+	if (mew_unwinder_note() != NULL)
+		mew_sink_note(sink, mew_unwinder_note());
+}
+
+static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
+{
+	mew_sink_u64(sink, MEW_FIG_BOOKKEEPING_BYTES,
+		     mew_shadow_bytes() + (c->stacks ? mew_heap_capture_bytes() : 0) + mew_heap_mapped_bytes() +
+			     mew_heap_pools_bytes());
+	mew_heap_jemalloc_drain(sink);
+	note_operators(sink, c->api);
+	drain_rest(sink, c->api, c->stacks);
+	return judge_drain(sink, err);
+}
+
+/* The process may have ended inside an event: nobody will give its locks back. */
+int mew_memory_drain_dead(struct mew_sink *sink, uintptr_t thread_lo, uintptr_t thread_hi, struct mew_error *err)
+{
+	const struct mew_hooks_api api = { .thread_lo = thread_lo, .thread_hi = thread_hi };
+
+	mew_heap.pid = (int)getpid();
+	mew_heap.lock = 0;
+	mew_heap_capture_finish();
+	mew_heap.counts.lost += mew_heap.signals;
+	mew_sink_absent(sink, MEW_FIG_BOOKKEEPING_BYTES, "the process is gone, and its tables with it");
+	for (int f = MEW_FIG_JEMALLOC_ALLOCATED_OPEN; f <= MEW_FIG_JEMALLOC_FRAGMENTATION_CLOSE; f++)
+		mew_sink_absent(sink, f, "the process is gone, and its allocator cannot be asked any more");
+	drain_rest(sink, &api, true);
+	return judge_drain(sink, err);
 }
 
 static void memory_close(struct mew_capture *c)

@@ -19,6 +19,7 @@
 
 struct mew_stackset;
 struct mew_unwind_thread;
+struct mew_kept_static; /* kept.h */
 
 /* Code of every event: whatever the compiler thinks of its size, a call and a switch cost more than the event. */
 #define MEW_HEAP_INLINE static inline __attribute__((always_inline))
@@ -223,6 +224,8 @@ extern const struct mew_malloc_family mew_heap_count_family;
 /* Open and close the window. Context: outside events; close: under mew_heap.lock, for whoever is past `alone`. */
 void mew_heap_window_open(void);
 void mew_heap_window_close(void);
+/* The window of another process, whose variable is mapped here. Context: any. */
+void mew_heap_open_from_outside(struct mew_heap *heap);
 
 /* Give the calling thread its share before the window, or take it back at the thread's end. Context: outside events. */
 void mew_heap_count_join(struct mew_heap_thread *self);
@@ -260,6 +263,7 @@ void mew_heap_capture_leave(struct mew_heap_thread *self);
 void mew_heap_capture_reset(void);
 void mew_heap_capture_finish(void);
 void mew_heap_capture_close(void);
+void mew_heap_capture_static(struct mew_kept_static *s);
 
 /* Push every stack and its figures. Context: drain; allocates. */
 void mew_heap_capture_drain(struct mew_sink *sink, const struct mew_hooks_api *api);
@@ -287,12 +291,14 @@ void mew_heap_mapped_begin(const struct mew_hooks_api *api);
 void mew_heap_mapped_end(const struct mew_hooks_api *api);
 void mew_heap_mapped_drain(struct mew_sink *sink);
 void mew_heap_mapped_close(void);
+void mew_heap_mapped_static(struct mew_kept_static *s);
 size_t mew_heap_mapped_bytes(void); /* in use for it; after the window */
 
 void mew_heap_pools_begin(const struct mew_hooks_api *api);
 void mew_heap_pools_end(const struct mew_hooks_api *api);
 void mew_heap_pools_drain(struct mew_sink *sink);
 void mew_heap_pools_close(void);
+void mew_heap_pools_static(struct mew_kept_static *s);
 size_t mew_heap_pools_bytes(void);
 #pragma GCC visibility pop
 

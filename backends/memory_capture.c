@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "kept.h"
 #include "modules.h"
 #include "os.h"
 #include "shadow.h"
@@ -339,7 +340,7 @@ int mew_heap_capture_open(uintptr_t entry_lo, uintptr_t entry_hi)
 	capture.entry_hi = entry_hi;
 	capture.set = mew_stackset_new(STACKS, FRAMES);
 	capture.layouts = mew_stackset_new(LAYOUTS, LAYOUT_WORDS);
-	capture.figures = mew_os_reserve((STACKS + 1) * sizeof *capture.figures);
+	capture.figures = mew_kept_map((STACKS + 1) * sizeof *capture.figures);
 	if (capture.set != NULL && capture.layouts != NULL && capture.figures != NULL && mew_modules_renew() == 0)
 		return 0;
 	mew_heap_capture_close();
@@ -372,8 +373,13 @@ void mew_heap_capture_close(void)
 	mew_stackset_free(capture.set);
 	mew_stackset_free(capture.layouts);
 	capture.set = capture.layouts = NULL;
-	mew_os_unmap(capture.figures, (STACKS + 1) * sizeof *capture.figures);
+	mew_kept_unmap(capture.figures, (STACKS + 1) * sizeof *capture.figures);
 	capture.figures = NULL;
+}
+
+void mew_heap_capture_static(struct mew_kept_static *s)
+{
+	*s = (struct mew_kept_static){ &capture, sizeof capture };
 }
 
 /* Stacks of threads that were started in the capture end where the hooks call the thread's function. */

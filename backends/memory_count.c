@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "memory_own.h"
 #include "os.h"
 #include "shadow.h"
 
@@ -147,6 +148,34 @@ static bool one_thread(void)
 #else
 	return false;
 #endif
+}
+
+unsigned char mew_heap_own_begin(void)
+{
+	unsigned char was = mew_heap_self.busy;
+
+	mew_heap_self.busy = MEW_HEAP_ALLOCATOR;
+	return was;
+}
+
+void mew_heap_own_end(unsigned char was)
+{
+	mew_heap_self.busy = was;
+}
+
+void mew_heap_forget_thread(void)
+{
+	memset(&mew_heap_self, 0, sizeof mew_heap_self);
+}
+
+void mew_memory_wait_for_window(void)
+{
+	mew_heap_window_close();
+}
+
+void mew_heap_open_from_outside(struct mew_heap *heap)
+{
+	__atomic_store_n(&heap->open, 1, __ATOMIC_RELEASE); /* not `alone`: the process may be in the middle of an event */
 }
 
 void mew_heap_window_open(void)

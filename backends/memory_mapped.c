@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kept.h"
 #include "os.h"
 #include "sink.h"
 
@@ -382,6 +383,11 @@ void mew_heap_mapped_end(const struct mew_hooks_api *api)
 	mapped.open = false;
 	mew_heap_unlock(&mapped.lock);
 	api->disarm_maps();
+}
+
+void mew_heap_mapped_static(struct mew_kept_static *s)
+{
+	*s = (struct mew_kept_static){ &mapped, sizeof mapped };
 }
 
 void mew_heap_mapped_drain(struct mew_sink *sink)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kept.h"
 #include "mew/pool.h"
 #include "os.h"
 #include "sink.h"
@@ -338,6 +339,11 @@ static size_t sort_rows(struct mew_memory_pool *rows)
 		rows[i] = (struct mew_memory_pool){ p->name, p->peak, p->allocations, p->cumulative, p->live };
 	}
 	return n;
+}
+
+void mew_heap_pools_static(struct mew_kept_static *s)
+{
+	*s = (struct mew_kept_static){ &pools, sizeof pools };
 }
 
 void mew_heap_pools_drain(struct mew_sink *sink)

@@ -6,6 +6,7 @@
 
 #include "arena.h"
 
+#include "kept.h"
 #include "os.h"
 
 #include "hotpath.h"
@@ -34,7 +35,7 @@ static bool grow(struct mew_arena *a, size_t bytes)
 		size = (need + 4095) & ~(size_t)4095;
 	if (size < need || (a->limit != 0 && size > a->limit - a->mapped))
 		return false;
-	chunk = a->huge ? mew_os_map_huge(size) : mew_os_map(size);
+	chunk = a->kept ? mew_kept_map(size) : a->huge ? mew_os_map_huge(size) : mew_os_map(size);
 	if (chunk == NULL)
 		return false;
 	chunk->next = a->chunks;
@@ -68,8 +69,11 @@ void mew_arena_fini(struct mew_arena *a)
 	while (chunk != NULL) {
 		struct mew_arena_chunk *next = chunk->next;
 
-		mew_os_unmap(chunk, chunk->size);
+		if (a->kept)
+			mew_kept_unmap(chunk, chunk->size);
+		else
+			mew_os_unmap(chunk, chunk->size);
 		chunk = next;
 	}
-	*a = (struct mew_arena){ .limit = a->limit, .huge = a->huge };
+	*a = (struct mew_arena){ .limit = a->limit, .huge = a->huge, .kept = a->kept };
 }

@@ -14,6 +14,7 @@ struct mew_arena {
 	size_t used, size;              /* of the newest chunk */
 	size_t mapped, limit;           /* bytes taken from the kernel; 0 limit: none */
 	bool huge; /* may be set before the first use: chunks of 2 MiB in huge pages, for what will be filled */
+	bool kept; /* the same: chunks of kept memory (kept.h) */
 };
 
 /* An empty arena that maps nothing yet. limit_bytes 0 means none. Context: any thread. */

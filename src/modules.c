@@ -17,6 +17,7 @@
 
 #include "arena.h"
 #include "image.h"
+#include "kept.h"
 
 #define VDSO_NAME "[vdso]"
 #define DELETED " (deleted)"
@@ -33,10 +34,12 @@ struct known {
 static struct {
 	pthread_mutex_t lock; /* serialises renewal; readers take none */
 	struct mew_arena arena;
+	struct mew_arena lists; /* what a snapshot is made of, but for the tables */
+	bool frozen;
 	struct mew_ehframe_scratch scratch; /* while it is renewed */
 	struct known *known;
 	uint64_t adds, subs; /* of the loader, at the newest snapshot */
-} registry = { .lock = PTHREAD_MUTEX_INITIALIZER, .arena = { .huge = true } };
+} registry = { .lock = PTHREAD_MUTEX_INITIALIZER, .arena = { .huge = true }, .lists = { .kept = true } };
 
 static _Atomic(const struct mew_modules *) newest;
 
@@ -53,7 +56,7 @@ struct visit {
 static const char *keep_text(const char *text)
 {
 	size_t bytes = strlen(text) + 1;
-	char *copy = mew_arena_alloc(&registry.arena, bytes);
+	char *copy = mew_arena_alloc(&registry.lists, bytes);
 
 	return copy != NULL ? memcpy(copy, text, bytes) : NULL;
 }
@@ -263,9 +266,9 @@ static void insert(struct mew_module_map *map, size_t n, const struct mew_module
 /* What is loaded, then what was and whose place nobody took. A gone file keeps its name, not its table. */
 static int publish(const struct visit *v, const struct mew_modules *old)
 {
-	struct mew_modules *now = mew_arena_alloc(&registry.arena, sizeof *now);
+	struct mew_modules *now = mew_arena_alloc(&registry.lists, sizeof *now);
 	size_t most = v->live + (old != NULL ? old->n : 0), n = 0;
-	struct mew_module_map *map = mew_arena_alloc(&registry.arena, most * sizeof *map);
+	struct mew_module_map *map = mew_arena_alloc(&registry.lists, most * sizeof *map);
 
 	if (now == NULL || map == NULL)
 		return -1;
@@ -311,10 +314,20 @@ int mew_modules_renew(void)
 
 	if (pthread_mutex_lock(&registry.lock) != 0)
 		return -1;
-	result = renew();
+	result = registry.frozen ? 0 : renew();
 	(void)pthread_mutex_unlock(&registry.lock);
 	errno = saved;
 	return result;
+}
+
+void mew_modules_static(struct mew_kept_static *s)
+{
+	*s = (struct mew_kept_static){ (void *)(uintptr_t)&newest, sizeof newest };
+}
+
+void mew_modules_freeze(void)
+{
+	registry.frozen = true;
 }
 
 const struct mew_modules *mew_modules_current(void)

@@ -8,6 +8,7 @@
 
 #include "base.h"
 
+struct mew_kept_static; /* kept.h */
 struct mew_unwind_table; /* ehframe.h; rows of one module */
 
 struct mew_module_map {
@@ -34,6 +35,13 @@ struct mew_modules {
  * Context  any thread, serialised inside; not signal, not malloc; maps memory, never calls malloc
  */
 int mew_modules_renew(void);
+
+/*
+ * The variable that points to the newest snapshot, which is kept (kept.h) but for the unwind tables. And: from now on
+ * the newest one is that of another process, and there is nothing to renew. Context: no capture runs.
+ */
+void mew_modules_static(struct mew_kept_static *s);
+void mew_modules_freeze(void);
 
 /* The newest snapshot; NULL before the first mew_modules_renew(). Context: any thread, signal, malloc. */
 const struct mew_modules *mew_modules_current(void);

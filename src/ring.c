@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "os.h"
+#include "kept.h"
 
 #include "hotpath.h"
 
@@ -21,7 +21,7 @@ int mew_ring_init(struct mew_ring *r, size_t record_bytes, size_t capacity)
 		rounded *= 2;
 	if (rounded < capacity || record_bytes == 0 || !mew_mul_size(rounded, record_bytes, &bytes))
 		return -1;
-	r->records = mew_os_map(bytes);
+	r->records = mew_kept_map(bytes);
 	if (r->records == NULL)
 		return -1;
 	r->capacity = rounded;
@@ -30,7 +30,7 @@ int mew_ring_init(struct mew_ring *r, size_t record_bytes, size_t capacity)
 
 void mew_ring_fini(struct mew_ring *r)
 {
-	mew_os_unmap(r->records, r->capacity * r->record_bytes);
+	mew_kept_unmap(r->records, r->capacity * r->record_bytes);
 	*r = (struct mew_ring){ .records = NULL };
 }
 

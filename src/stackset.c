@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "os.h"
+#include "kept.h"
 
 #include "hotpath.h"
 
@@ -52,7 +52,7 @@ struct mew_stackset *mew_stackset_new(size_t max_stacks, size_t max_frames)
 	entries = slots + align_line(nslots * sizeof *s->slots);
 	frames = entries + align_line(max_stacks * sizeof *s->entries);
 	bytes = frames + max_frames * sizeof *s->frames;
-	s = mew_os_reserve(bytes);
+	s = mew_kept_map(bytes);
 	if (s == NULL)
 		return NULL;
 	s->bytes = bytes;
@@ -68,7 +68,7 @@ struct mew_stackset *mew_stackset_new(size_t max_stacks, size_t max_frames)
 void mew_stackset_free(struct mew_stackset *s)
 {
 	if (s != NULL)
-		mew_os_unmap(s, s->bytes);
+		mew_kept_unmap(s, s->bytes);
 }
 
 /* Four chains side by side, so that their multiplications overlap: a stack is hashed about as fast as it is read. */

@@ -41,6 +41,7 @@ struct mew_capture_config {
 	int pause_cpu;           /* CPU pass: read the CPU clock around pauses */
 	enum mew_clock clock;    /* CPU pass: what the samples are spread over */
 	int engine;              /* CPU pass: the backend's number of the one way to sample that is tried; 0: the best */
+	int whole;               /* an unmodified program until its end: no descriptor and no signal more than the samples need */
 	uintptr_t entry_lo, entry_hi; /* code range of the runner's call of the body: stacks end below it */
 };
 
