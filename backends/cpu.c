@@ -8,6 +8,8 @@
 #include "mew/backend.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -99,14 +101,19 @@ static void release(struct mew_capture *c)
 
 static int choose_engine(struct mew_capture *c, struct mew_error *err)
 {
+	char why[MEW_CPU_REASON_BYTES];
 	int only = c->config.engine, status;
 
 	/* a wall timer would end the sleeps and waits of threads that need no sample under the CPU clock */
-	if (c->config.whole && c->config.clock == MEW_CLOCK_CPU)
-		only = MEW_CPU_ENGINE_PERF;
+	if (c->config.whole)
+		only = c->config.clock == MEW_CLOCK_CPU ? MEW_CPU_ENGINE_PERF : MEW_CPU_ENGINE_TIMER;
 	status = mew_cpu_ladder(c->config.clock, only, &c->window.engine, c->why_engine, err);
-	if (only == MEW_CPU_ENGINE_PERF && c->config.engine != only && status != MEW_OK)
-		status = mew_cpu_ladder(c->config.clock, MEW_CPU_ENGINE_CPU_TIMER, &c->window.engine, c->why_engine, err);
+	if (c->config.whole && only == MEW_CPU_ENGINE_PERF && status != MEW_OK) {
+		status = mew_cpu_ladder(c->config.clock, MEW_CPU_ENGINE_CPU_TIMER, &c->window.engine, why, err);
+		(void)strncat(c->why_engine, "; the kernel's tick bounds the rate", sizeof c->why_engine - strlen(c->why_engine) - 1);
+	} else if (c->config.whole) {
+		c->why_engine[0] = '\0';
+	}
 	c->window.clock = c->config.clock;
 	if (status == MEW_OK && c->window.engine == MEW_CPU_ENGINE_PERF)
 		mew_cpu_signal_guard_overflow();

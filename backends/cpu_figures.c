@@ -262,6 +262,12 @@ static int put_counters(const struct mew_capture *c, struct mew_sink *sink, stru
 	const struct mew_cpu_crew_row *crew;
 	size_t n = 0;
 
+	for (int figure = MEW_FIG_CYCLES; c->config.whole && figure <= MEW_FIG_BRANCH_MISSES; figure++)
+		mew_sink_absent(sink, figure, "counters are not opened in a whole program, for its descriptors' sake");
+	if (c->config.whole) {
+		free(all);
+		return MEW_OK;
+	}
 	if (all == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the counters of the CPU pass");
 	for (unsigned i = 0; i < c->config.threads; i++)
