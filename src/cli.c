@@ -20,7 +20,8 @@
 
 enum flag_id {
 	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
-	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_EMBED_SOURCE, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT, F_VERSION, F_HELP, F_REPORT
+	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_EMBED_SOURCE, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT, F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER,
+	F_REPORT
 };
 
 struct flag {
@@ -61,6 +62,19 @@ static const struct flag flags[] = {
 	{ F_HELP, "help", no_argument, "--help", "print this" },
 };
 
+static const struct flag record_flags[] = {
+	{ F_MEMORY, "memory", no_argument, "--memory", "its allocations (both, unless one of the two is given)" },
+	{ F_CPU, "cpu", optional_argument, "--cpu[=INTERVAL]", "where its time goes: a sample every INTERVAL seconds (0.001)" },
+	{ F_CLOCK, "clock", required_argument, "--clock cpu|wall", "spread the samples over CPU or wall time (cpu)" },
+	{ F_FOLLOW, "follow", no_argument, "--follow", "its children too, and what it becomes by exec" },
+	{ F_START_AFTER, "start-after", required_argument, "--start-after S", "leave out its first S seconds" },
+	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
+	{ 'q', NULL, no_argument, "-q", "do not say which files were written" },
+	{ 'v', NULL, no_argument, "-v", "every figure, and why one is absent" },
+	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
+	{ F_HELP, "help", no_argument, "--help", "print this" },
+};
+
 /* Names come from files and programs: none may move the cursor of the terminal or forge a line. */
 void mew_cli_complain(const char *format, ...)
 {
@@ -83,11 +97,11 @@ static bool has_flag(const struct mew_report *r)
 	return strcmp(r->name, "table") != 0; /* tables go to the terminal by themselves */
 }
 
-void mew_cli_help(FILE *to, const char *usage)
+static void help(FILE *to, const char *usage, const struct flag *list, size_t n)
 {
 	(void)fprintf(to, "usage: %s\n\n", usage);
-	for (size_t i = 0; i < MEW_COUNTOF(flags); i++)
-		(void)fprintf(to, "  %-22s %s\n", flags[i].shown, flags[i].help);
+	for (size_t i = 0; i < n; i++)
+		(void)fprintf(to, "  %-22s %s\n", list[i].shown, list[i].help);
 	(void)fprintf(to, "\nreports (`-` is standard output, without the tables):\n");
 	for (size_t i = 0; mew_reports[i] != NULL; i++) {
 		char shown[40];
@@ -98,7 +112,19 @@ void mew_cli_help(FILE *to, const char *usage)
 			       mew_reports[i]->shape == MEW_REPORT_FILE ? "FILE" : "DIR");
 		(void)fprintf(to, "  %-22s %s\n", shown, mew_reports[i]->help);
 	}
+}
+
+void mew_cli_help(FILE *to, const char *usage)
+{
+	help(to, usage, flags, MEW_COUNTOF(flags));
 	(void)fprintf(to, "\nExit code: 0 fine; 1 a case failed; 2 usage or environment; 4 nothing measured or invalid.\n");
+}
+
+void mew_cli_help_record(FILE *to, const char *usage)
+{
+	help(to, usage, record_flags, MEW_COUNTOF(record_flags));
+	(void)fprintf(to, "\nTables go to standard error. Exit code: the command's; 128 and the number of the signal that ended "
+			  "it;\n2 it was not run, or the report failed; 126 and 127 it cannot be run, is not found.\n");
 }
 
 /* --- values ----------------------------------------------------------------------------------------------------- */
@@ -305,6 +331,11 @@ static int apply(struct mew_cli *c, int id, const char *value)
 	case F_HELP:
 		c->help = true;
 		return MEW_EXIT_FINE;
+	case F_FOLLOW:
+		c->follow = true;
+		return MEW_EXIT_FINE;
+	case F_START_AFTER:
+		return mew_cli_seconds("--start-after", value, 1e-9, &c->start_after);
 	default:
 		return -1;
 	}
@@ -312,13 +343,13 @@ static int apply(struct mew_cli *c, int id, const char *value)
 
 /* --- the parser ------------------------------------------------------------------------------------------------- */
 
-static void long_options(struct option *out, size_t max)
+static void long_options(struct option *out, size_t max, const struct flag *list, size_t nlist)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < MEW_COUNTOF(flags) && n + 1 < max; i++)
-		if (flags[i].name != NULL)
-			out[n++] = (struct option){ flags[i].name, flags[i].argument, NULL, flags[i].id };
+	for (size_t i = 0; i < nlist && n + 1 < max; i++)
+		if (list[i].name != NULL)
+			out[n++] = (struct option){ list[i].name, list[i].argument, NULL, list[i].id };
 	for (int i = 0; mew_reports[i] != NULL && n + 1 < max; i++)
 		if (has_flag(mew_reports[i]))
 			out[n++] = (struct option){ mew_reports[i]->name, required_argument, NULL, F_REPORT + i };
@@ -350,30 +381,58 @@ int mew_cli_unknown(char **argv, int id)
 	return MEW_EXIT_USAGE;
 }
 
+static int parse(struct mew_cli *c, int argc, char **argv, const char *letters, const struct option *options)
+{
+	int id;
+
+	optind = 0;
+	opterr = 0;
+	while ((id = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id) : one_flag(c, id, optarg);
+
+		if (code != MEW_EXIT_FINE)
+			return code;
+	}
+	c->programs = argv + optind;
+	c->nprograms = argc - optind;
+	return MEW_EXIT_FINE;
+}
+
+int mew_cli_parse_record(struct mew_cli *c, int argc, char **argv)
+{
+	struct option options[64];
+	int code;
+
+	*c = (struct mew_cli){ .record = true };
+	mew_plan_defaults(&c->plan);
+	c->plan.interval = 0.001;
+	c->plan.clock = MEW_CLOCK_CPU;
+	c->argc = argc;
+	c->argv = argv;
+	long_options(options, MEW_COUNTOF(options), record_flags, MEW_COUNTOF(record_flags));
+	code = parse(c, argc, argv, "+:qv", options);
+	if (!c->passes[MEW_PASS_MEMORY] && !c->passes[MEW_PASS_CPU])
+		c->passes[MEW_PASS_MEMORY] = c->passes[MEW_PASS_CPU] = true;
+	return code;
+}
+
 int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
 {
 	struct option options[64];
-	int id;
+	int code;
 
 	*c = (struct mew_cli){ .passes = { true, false, false }, .host = { .capture = true } };
 	mew_plan_defaults(&c->plan);
 	c->host.hooks = c->hooks;
 	c->argc = argc;
 	c->argv = argv;
-	long_options(options, MEW_COUNTOF(options));
-	optind = 0;
-	opterr = 0;
-	while ((id = getopt_long(argc, argv, ":k:F:t:qv", options, NULL)) != -1) {
-		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id) : one_flag(c, id, optarg);
-
-		if (code != MEW_EXIT_FINE)
-			return code;
-	}
+	long_options(options, MEW_COUNTOF(options), flags, MEW_COUNTOF(flags));
+	code = parse(c, argc, argv, ":k:F:t:qv", options);
+	if (code != MEW_EXIT_FINE)
+		return code;
 	if (c->plan.iterations > 0 && c->plan.min_time > 0)
 		return mew_cli_bad("--min-time", "both", "seconds or iterations: give one of them");
 	/* the tables show no stacks: without a file, and without the figure that comes of them, counting is enough */
 	c->plan.stacks = c->verbose || c->noutputs > 0;
-	c->programs = argv + optind;
-	c->nprograms = argc - optind;
 	return MEW_EXIT_FINE;
 }

@@ -32,6 +32,9 @@ struct mew_cli {
 	const char *redact; /* what command lines in it do not show */
 	int argc;           /* of the command line as it was given */
 	char **argv;
+	bool record;        /* a whole program: tables on standard error, its iteration is one */
+	bool follow;        /* record: children too */
+	double start_after; /* record: seconds until the window opens */
 	bool quiet, verbose, help, version, embed_source;
 	enum mew_when color, progress;
 	char **programs; /* what is left of argv */
@@ -44,13 +47,17 @@ struct mew_cli {
  */
 int mew_cli_parse(struct mew_cli *c, int argc, char **argv);
 
+/* The same of `mew record`, whose flags end where the command begins. */
+int mew_cli_parse_record(struct mew_cli *c, int argc, char **argv);
+
 /* The flags with one line each, on `to`. */
 void mew_cli_help(FILE *to, const char *usage);
+void mew_cli_help_record(FILE *to, const char *usage);
 
 /* Measure the programs, print the tables, write the files. Returns the exit code. */
 int mew_cli_run(struct mew_cli *c);
 
-/* The tables of a sealed model on standard output, as the flags say. Returns MEW_OK or a status. */
+/* The tables of a sealed model on standard output, of `mew record` on standard error, as the flags say. Returns MEW_OK or a status. */
 int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct mew_error *err);
 
 /* Write the report files asked for; `base` is the result that m is compared with, or NULL. Returns MEW_EXIT_FINE or MEW_EXIT_USAGE after a line for each that failed. */

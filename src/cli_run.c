@@ -191,20 +191,21 @@ static void run_passes(struct run *r)
 
 int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct mew_error *err)
 {
+	int fd = c->record ? STDERR_FILENO : STDOUT_FILENO;
 	struct mew_report_input in = {
 		.model = m,
-		.width = mew_terminal_width(STDOUT_FILENO),
-		.color = mew_terminal_color(c->color, STDOUT_FILENO),
+		.width = mew_terminal_width(fd),
+		.color = mew_terminal_color(c->color, fd),
 		.utf8 = mew_terminal_utf8(),
 		.verbose = c->verbose,
 	};
 	struct mew_writer w;
 	int status;
 
-	mew_writer_fd(&w, STDOUT_FILENO);
+	mew_writer_fd(&w, fd);
 	status = mew_report_find("table")->write(&in, &w, err);
 	if (mew_writer_finish(&w) != 0 && status == MEW_OK)
-		status = mew_error_set(err, MEW_E_IO, "standard output: %s", strerror(w.error));
+		status = mew_error_set(err, MEW_E_IO, "standard %s: %s", c->record ? "error" : "output", strerror(w.error));
 	return status;
 }
 

@@ -8,6 +8,7 @@
 int mew_cmd_run(int argc, char **argv);
 int mew_cmd_list(int argc, char **argv);
 int mew_cmd_compare(int argc, char **argv);
+int mew_cmd_record(int argc, char **argv);
 int mew_cmd_report(int argc, char **argv);
 int mew_cmd_trace_check(int argc, char **argv);
 int mew_cmd_gate(int argc, char **argv);

@@ -1,0 +1,318 @@
+/*
+ * cli_record.c - see cli_record.h: start the command with the recorder preloaded, wait, read, report.
+ * Layer L6. The command's thread; it sleeps while the recorded program runs.
+ */
+#include "config.h"
+
+#include "cli_record.h"
+
+#include "environment.h"
+#include "error.h"
+#include "os.h"
+#include "record_read.h"
+#include "record_target.h"
+#include "session.h"
+#include "unwinder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct recording {
+	struct mew_cli *cli;
+	struct mew_record_orders orders;
+	struct mew_recorder recorder;
+	struct mew_model *model;
+	char preload[4096], told[256], path[PATH_MAX];
+	int pid, wait_status;
+	uint64_t from_ns; /* CLOCK_MONOTONIC: when the window opens; 0: with the program */
+	bool opened;
+	uint64_t ended_ns;
+};
+
+/* --- what is preloaded -------------------------------------------------------------------------------------------- */
+
+/* The folder of the program that this code is in, then where mew was installed. */
+static bool find_library(const char *name, char *out, size_t size)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	char *slash;
+	const char *const beside[] = { "/", "/.libs/", "/../lib/" };
+
+	self[n > 0 ? n : 0] = '\0';
+	slash = strrchr(self, '/');
+	if (slash != NULL)
+		*slash = '\0';
+	for (size_t i = 0; slash != NULL && i < MEW_COUNTOF(beside); i++)
+		if ((size_t)snprintf(out, size, "%s%s%s", self, beside[i], name) < size && access(out, R_OK) == 0)
+			return true;
+	return (size_t)snprintf(out, size, "%s/%s", MEW_LIBDIR, name) < size && access(out, R_OK) == 0;
+}
+
+static int choose_preload(struct recording *r, struct mew_error *err)
+{
+	const char *const names[] = { (r->orders.kinds & MEW_RECORD_MEMORY) != 0 ? "libmew_hooks.so.0" : "libmew_threads.so.0",
+				      "libmew_record.so" };
+	const char *old = getenv("LD_PRELOAD");
+	char path[PATH_MAX];
+	size_t used = 0;
+
+	for (size_t i = 0; i < MEW_COUNTOF(names); i++) {
+		if (!find_library(names[i], path, sizeof path))
+			return mew_error_set(err, MEW_E_UNSUPPORTED, "%s is neither beside this mew nor in %s: install it",
+					     names[i], MEW_LIBDIR);
+		if (strpbrk(path, ": ") != NULL)
+			return mew_error_set(err, MEW_E_UNSUPPORTED,
+					     "%.200s cannot be preloaded, since its path has a blank or a colon: install mew elsewhere",
+					     path);
+		used += (size_t)snprintf(r->preload + used, sizeof r->preload - used, "%s%s", i > 0 ? ":" : "", path);
+	}
+	r->orders.preloaded = MEW_COUNTOF(names);
+	if (old != NULL && *old != '\0')
+		used += (size_t)snprintf(r->preload + used, sizeof r->preload - used, ":%s", old);
+	if (used >= sizeof r->preload)
+		return mew_error_set(err, MEW_E_UNSUPPORTED, "LD_PRELOAD is too long: unset it");
+	mew_record_put_orders(&r->orders, r->told, sizeof r->told);
+	return MEW_OK;
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+/* In the child, after fork; the signals as they were before. Never returns. */
+static void become_command(const struct recording *r, const sigset_t *mask, int report)
+{
+	int failure;
+
+	if (setenv("LD_PRELOAD", r->preload, 1) == 0 && setenv(MEW_RECORD_ENV, r->told, 1) == 0) {
+		(void)sigprocmask(SIG_SETMASK, mask, NULL);
+		(void)execv(r->path, r->cli->programs);
+	}
+	failure = errno;
+	if (write(report, &failure, sizeof failure) < 0)
+		_exit(MEW_EXIT_CANNOT_RUN);
+	_exit(MEW_EXIT_NOT_FOUND);
+}
+
+static int start(struct recording *r, const sigset_t *mask, struct mew_error *err)
+{
+	int report[2], failure = 0;
+
+	if (pipe2(report, O_CLOEXEC) != 0)
+		return mew_error_errno(err, MEW_E_IO, "%.200s cannot be started", r->path);
+	(void)fflush(NULL); /* nothing of ours may be written twice */
+	r->pid = fork();
+	if (r->pid == 0)
+		become_command(r, mask, report[1]);
+	failure = r->pid < 0 ? errno : 0;
+	(void)close(report[1]);
+	while (r->pid > 0 && read(report[0], &failure, sizeof failure) < 0 && errno == EINTR)
+		;
+	(void)close(report[0]);
+	if (failure == 0)
+		return MEW_OK;
+	if (r->pid > 0)
+		(void)waitpid(r->pid, NULL, 0);
+	errno = failure;
+	return mew_error_errno(err, MEW_E_IO, "%.200s cannot be run", r->path);
+}
+
+/* What is sent to mew alone is meant for the command; the keyboard's signals reach it anyway. */
+static void pass_signals(const struct recording *r, int signals)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals, &info, sizeof info) == (ssize_t)sizeof info)
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP)
+			(void)kill(r->pid, (int)info.ssi_signo);
+}
+
+static int until_window(const struct recording *r)
+{
+	uint64_t now = mew_os_now_ns();
+
+	if (r->from_ns == 0 || r->opened)
+		return -1;
+	return now >= r->from_ns ? 0 : (int)((r->from_ns - now) / 1000000 + 1);
+}
+
+/* Processes of --follow that ended are noted as soon as that is seen: it is the end of their window. */
+static void note_ends(struct recording *r)
+{
+	uint64_t now = mew_os_now_ns();
+
+	for (size_t i = 0; i < r->recorder.n; i++) {
+		struct mew_recording *g = &r->recorder.list[i];
+
+		if (g->ended_ns == 0 && g->pid != r->pid && kill(g->pid, 0) != 0 && errno == ESRCH)
+			g->ended_ns = now;
+	}
+}
+
+static int wait_for_command(struct recording *r, int signals, struct mew_error *err)
+{
+	struct pollfd waits[] = { { .fd = signals, .events = POLLIN }, { .fd = r->recorder.listener, .events = POLLIN } };
+	int status = MEW_OK;
+
+	while (status == MEW_OK) {
+		(void)poll(waits, MEW_COUNTOF(waits), until_window(r));
+		status = mew_recorder_accept(&r->recorder, err);
+		if (until_window(r) == 0) {
+			mew_recorder_open_windows(&r->recorder);
+			r->opened = true;
+		}
+		pass_signals(r, signals);
+		note_ends(r);
+		if (waitpid(r->pid, &r->wait_status, WNOHANG) == r->pid)
+			break;
+	}
+	r->ended_ns = mew_os_now_ns();
+	if (status == MEW_OK)
+		status = mew_recorder_accept(&r->recorder, err);
+	note_ends(r);
+	for (size_t i = 0; i < r->recorder.n; i++)
+		if (r->recorder.list[i].pid == r->pid)
+			r->recorder.list[i].ended_ns = r->ended_ns;
+	return status;
+}
+
+/* Run it, our own signals set aside. */
+static int run(struct recording *r, struct mew_error *err)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, interrupt, quit;
+	sigset_t mine, before;
+	int signals, status;
+
+	(void)sigemptyset(&mine);
+	(void)sigaddset(&mine, SIGCHLD);
+	(void)sigaddset(&mine, SIGTERM);
+	(void)sigaddset(&mine, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &mine, &before);
+	signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0)
+		return mew_error_errno(err, MEW_E_IO, "no descriptor to wait for the command");
+	if (r->cli->start_after > 0)
+		r->from_ns = mew_os_now_ns() + (uint64_t)(r->cli->start_after * 1e9);
+	status = start(r, &before, err);
+	(void)sigaction(SIGINT, &ignore, &interrupt);
+	(void)sigaction(SIGQUIT, &ignore, &quit);
+	if (status == MEW_OK)
+		status = wait_for_command(r, signals, err);
+	(void)sigaction(SIGINT, &interrupt, NULL);
+	(void)sigaction(SIGQUIT, &quit, NULL);
+	(void)close(signals);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return status;
+}
+
+/* --- afterwards --------------------------------------------------------------------------------------------------- */
+
+static int read_all(struct recording *r)
+{
+	int code = MEW_EXIT_FINE;
+	struct mew_error err;
+
+	for (size_t i = 0; i < r->recorder.n; i++) {
+		const struct mew_recording *g = &r->recorder.list[i];
+
+		if (g->ended_ns == 0) {
+			mew_cli_complain("record: process %d still runs and is left out", g->pid);
+			continue;
+		}
+		if (mew_recording_read(g, r->from_ns, r->model, &err) == MEW_OK)
+			continue;
+		mew_cli_complain("record: %s", err.text);
+		code = MEW_EXIT_USAGE;
+	}
+	if (r->recorder.refused > 0)
+		mew_cli_complain("record: %zu programs run by another user are left out", r->recorder.refused);
+	if (r->recorder.n > 0)
+		return code;
+	mew_cli_complain("record: %s did not load libmew_record: is it sandboxed, or does it start its programs without "
+			 "LD_PRELOAD?", r->path);
+	return MEW_EXIT_USAGE;
+}
+
+static int report(struct recording *r)
+{
+	int code = read_all(r), files;
+	struct mew_error err;
+
+	if (r->model->ncases == 0)
+		return code != MEW_EXIT_FINE ? code : MEW_EXIT_INVALID;
+	if (mew_session_finish(r->model, &err) != MEW_OK || mew_cli_tables(r->cli, r->model, &err) != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	files = mew_cli_outputs(r->cli, r->model, NULL);
+	return code != MEW_EXIT_FINE ? code : files;
+}
+
+/* The command's own code comes before ours: a script that checks it must see no difference. */
+static int exit_code(const struct recording *r, int ours)
+{
+	if (WIFSIGNALED(r->wait_status))
+		return 128 + WTERMSIG(r->wait_status);
+	return WEXITSTATUS(r->wait_status) != 0 ? WEXITSTATUS(r->wait_status) : ours;
+}
+
+static int record(struct recording *r)
+{
+	struct mew_error err;
+	int status = mew_unwinder_check(getenv("MEW_UNWINDER"), &err);
+
+	if (status == MEW_OK && mew_record_find(r->cli->programs[0], r->path, sizeof r->path, &err) != MEW_OK) {
+		mew_cli_complain("record: %s", err.text);
+		return err.sys_errno == ENOENT ? MEW_EXIT_NOT_FOUND : MEW_EXIT_CANNOT_RUN;
+	}
+	if (status == MEW_OK)
+		status = mew_record_check(r->path, &err);
+	if (status == MEW_OK)
+		status = mew_recorder_init(&r->recorder, &r->orders, &err);
+	if (status == MEW_OK)
+		status = choose_preload(r, &err);
+	if (status == MEW_OK)
+		status = run(r, &err);
+	if (status == MEW_OK)
+		return exit_code(r, report(r));
+	mew_cli_complain("record: %s", err.text);
+	return MEW_EXIT_USAGE;
+}
+
+int mew_cli_record(struct mew_cli *c)
+{
+	struct recording *r = calloc(1, sizeof *r);
+	int code = MEW_EXIT_USAGE;
+
+	if (r != NULL)
+		r->model = mew_model_new();
+	if (r == NULL || r->model == NULL) {
+		mew_cli_complain("no memory to record");
+		free(r);
+		return code;
+	}
+	r->cli = c;
+	r->recorder.listener = -1;
+	r->orders = (struct mew_record_orders){
+		.kinds = (c->passes[MEW_PASS_MEMORY] ? MEW_RECORD_MEMORY : 0u) | (c->passes[MEW_PASS_CPU] ? MEW_RECORD_CPU : 0u),
+		.interval_ns = (uint64_t)llround(c->plan.interval * 1e9),
+		.clock = c->plan.clock,
+		.follow = c->follow,
+		.waits = c->start_after > 0,
+	};
+	mew_environment_machine(r->model);
+	code = record(r);
+	mew_recorder_fini(&r->recorder);
+	mew_model_free(r->model);
+	free(r);
+	return code;
+}

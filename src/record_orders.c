@@ -1,0 +1,30 @@
+/*
+ * record_orders.c - what `mew record` tells the programs that it records, as one variable of their environment.
+ * Layer L4. Both ends.
+ */
+#include "config.h"
+
+#include "record.h"
+
+#include <stdio.h>
+
+void mew_record_put_orders(const struct mew_record_orders *o, char *text, size_t size)
+{
+	(void)snprintf(text, size, "%s:%u:%llu:%d:%d:%d:%u", o->socket, o->kinds, (unsigned long long)o->interval_ns,
+		       (int)o->clock, o->follow, o->waits, o->preloaded);
+}
+
+bool mew_record_get_orders(struct mew_record_orders *o, const char *text)
+{
+	unsigned long long interval;
+	int clock, follow, waits;
+
+	if (sscanf(text, "%63[^:]:%u:%llu:%d:%d:%d:%u", o->socket, &o->kinds, &interval, &clock, &follow, &waits,
+		   &o->preloaded) != 7)
+		return false;
+	o->interval_ns = interval;
+	o->clock = clock == (int)MEW_CLOCK_CPU ? MEW_CLOCK_CPU : MEW_CLOCK_WALL;
+	o->follow = follow != 0;
+	o->waits = waits != 0;
+	return true;
+}

@@ -1,0 +1,47 @@
+/*
+ * record_read.h - the command's side of a recording: collect the files of the recorded processes, and read each when
+ * its process is gone.
+ * Layer L4. The command's thread.
+ */
+#ifndef MEW_RECORD_READ_H
+#define MEW_RECORD_READ_H
+
+#include "model.h"
+#include "record.h"
+
+struct mew_recording { /* one process image */
+	int pid;
+	int file;        /* -1: none, see why */
+	char why[248];
+	uint64_t ended_ns; /* when it was found to be gone; 0: it is not known to be */
+};
+
+struct mew_recorder {
+	int listener;
+	struct mew_recording *list;
+	size_t n, refused; /* refused: connections of another user */
+};
+
+/*
+ * Listen for programs; o->socket gets the name to tell them.
+ *
+ * Returns  MEW_OK; MEW_E_IO. mew_recorder_fini() is due
+ */
+int mew_recorder_init(struct mew_recorder *r, struct mew_record_orders *o, struct mew_error *err);
+void mew_recorder_fini(struct mew_recorder *r);
+
+/* Take whatever waits at r->listener. Returns MEW_OK or MEW_E_NOMEM. */
+int mew_recorder_accept(struct mew_recorder *r, struct mew_error *err);
+
+/* Open the window of the memory capture of every process that waits for it. */
+void mew_recorder_open_windows(const struct mew_recorder *r);
+
+/*
+ * Add a case with the rows of one process to the model; a capture that failed gives a failed row with its reason.
+ *
+ * from_ns  of CLOCK_MONOTONIC; what was before is left out; 0: nothing is
+ * Returns  MEW_OK; MEW_E_IO, MEW_E_UNSUPPORTED when the file is none of this build's; MEW_E_NOMEM
+ */
+int mew_recording_read(const struct mew_recording *g, uint64_t from_ns, struct mew_model *m, struct mew_error *err);
+
+#endif

@@ -1,0 +1,419 @@
+/*
+ * recorder.c - the constructor of libmew_record: starts the captures in a program that knows nothing of mew.
+ * Layer L6. Runs before main, and in forked children; whatever fails here, the program must run as if mew were not there.
+ *
+ * The captures' variables are put into the shared file too, by mapping it over the library's own writable pages: no
+ * event pays for being readable from outside. A forked child gets private pages before anything else runs in it.
+ */
+#include "config.h"
+
+#include "record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "allocator.h"
+#include "dead.h"
+#include "hooks_link.h"
+#include "kept.h"
+#include "memory_own.h"
+#include "model.h"
+#include "modules.h"
+#include "os.h"
+#include "recorder_exec.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+extern const struct mew_backend mew_backend_memory, mew_backend_cpu;
+
+/* What must survive when the variables of the captures are put back: lies outside them, in memory of its own. */
+struct place {
+	struct mew_record_orders orders;
+	struct mew_record_root *root; /* NULL: nothing is recorded */
+	char *data, *pristine;        /* the library's variables, and a copy from before the first capture */
+	size_t data_bytes;
+	int pid;
+};
+static struct place *here;
+
+/* --- the library's own variables ---------------------------------------------------------------------------------- */
+
+static int find_data(struct dl_phdr_info *info, size_t size, void *data)
+{
+	uintptr_t self = (uintptr_t)&here, page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1, relro = 0;
+	struct place *p = data;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO)
+			relro = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t lo = info->dlpi_addr + ph->p_vaddr, hi = lo + ph->p_memsz;
+
+		if (ph->p_type != PT_LOAD || self < lo || self >= hi)
+			continue;
+		lo = (relro > lo && relro < hi ? relro : lo) & ~page; /* what is read-only by now stays */
+		p->data = (char *)lo;
+		p->data_bytes = ((hi + page) & ~page) - lo;
+		return 1;
+	}
+	return 0;
+}
+
+/* --- talking to the command --------------------------------------------------------------------------------------- */
+
+static int connect_to(const char *name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t n = strlen(name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	memcpy(address.sun_path + 1, name, n);
+	if (connect(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+/* Tell the command about the file (-1: none, and why). Returns false when it cannot be told. */
+static bool tell(const struct place *p, int file, const char *why)
+{
+	struct mew_record_hello hello = { .magic = MEW_RECORD_MAGIC, .pid = (int)getpid() };
+	struct iovec part = { &hello, sizeof hello };
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	int fd = connect_to(p->orders.socket);
+	bool sent;
+
+	if (fd < 0)
+		return false;
+	(void)snprintf(hello.why, sizeof hello.why, "%s", why);
+	if (file >= 0) {
+		memset(&control, 0, sizeof control);
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof control.bytes;
+		*CMSG_FIRSTHDR(&message) = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+							     .cmsg_len = CMSG_LEN(sizeof file) };
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &file, sizeof file);
+	}
+	sent = sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof hello;
+	(void)close(fd);
+	return sent;
+}
+
+/* --- the file ----------------------------------------------------------------------------------------------------- */
+
+static void *map_at_a_place(int file)
+{
+	for (unsigned i = 0; i < MEW_RECORD_PLACES; i++) {
+		void *wanted = (void *)(uintptr_t)(MEW_RECORD_PLACE + i * MEW_RECORD_BYTES), *got;
+
+		got = mmap(wanted, MEW_RECORD_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file, 0);
+		if (got == wanted)
+			return got;
+		if (got != MAP_FAILED)
+			(void)munmap(got, MEW_RECORD_BYTES);
+	}
+	return NULL;
+}
+
+/* A file beyond the limit would bring SIGXFSZ to a program that never wrote it. */
+static bool may_be_large(size_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
+}
+
+/* Returns NULL, or what stands in the way; *file is then -1. */
+static const char *make_file(struct place *p, int *file)
+{
+	size_t bytes = MEW_RECORD_BYTES + p->data_bytes;
+
+	*file = -1;
+	if (!may_be_large(bytes))
+		return "the size of files is limited: raise `ulimit -f`";
+	*file = memfd_create("mew-record", MFD_CLOEXEC);
+	if (*file < 0)
+		return "no memory file can be made: is the number of open files at its limit (`ulimit -n`)?";
+	if (ftruncate(*file, (off_t)bytes) == 0 &&
+	    pwrite(*file, p->data, p->data_bytes, (off_t)MEW_RECORD_BYTES) == (ssize_t)p->data_bytes)
+		p->root = map_at_a_place(*file);
+	if (p->root != NULL)
+		return NULL;
+	(void)close(*file);
+	*file = -1;
+	return "no address space for what is recorded: raise `ulimit -v`";
+}
+
+/* From here on the variables of the captures are seen from outside. */
+static bool share_data(const struct place *p, int file)
+{
+	return mmap(p->data, p->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+		    (off_t)MEW_RECORD_BYTES) != MAP_FAILED;
+}
+
+static void note_command(struct mew_record_root *root)
+{
+	ssize_t n = readlink("/proc/self/exe", root->program, sizeof root->program - 1);
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+
+	if (n < 0)
+		root->program[0] = '\0';
+	n = fd >= 0 ? read(fd, root->command, sizeof root->command - 1) : 0;
+	for (ssize_t i = 0; i + 1 < n; i++)
+		if (root->command[i] == '\0')
+			root->command[i] = ' ';
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+static uint64_t process_cpu_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void fill_root(const struct place *p)
+{
+	struct mew_kept_static statics[MEW_DEAD_STATICS];
+	struct mew_record_root *root = p->root;
+
+	root->magic = MEW_RECORD_MAGIC;
+	(void)snprintf(root->version, sizeof root->version, "%s", PACKAGE_VERSION);
+	root->root_bytes = sizeof *root;
+	root->model_bytes = sizeof(struct mew_case);
+	root->base = (uintptr_t)root;
+	root->data_lo = (uintptr_t)p->data;
+	root->data_bytes = p->data_bytes;
+	root->pid = (int)getpid();
+	root->kinds = p->orders.kinds;
+	root->memory.status = root->cpu.status = MEW_E_LOST;
+	mew_dead_statics(statics);
+	for (size_t i = 0; i < MEW_DEAD_STATICS; i++) {
+		root->statics[i].at = (uintptr_t)statics[i].at;
+		root->statics[i].bytes = statics[i].bytes;
+	}
+	note_command(root);
+}
+
+/* --- the captures ------------------------------------------------------------------------------------------------- */
+
+/* Open everything of one backend but its window. */
+static struct mew_capture *prepare(const struct mew_backend *b, const struct mew_capture_config *config,
+				   struct mew_record_part *part)
+{
+	struct mew_capture *c = NULL;
+	struct mew_error err;
+
+	part->status = b->probe(&err);
+	if (part->status == MEW_OK)
+		part->status = b->open(&c, config, &err);
+	if (part->status == MEW_OK)
+		part->status = b->thread_begin(c, 0, &err);
+	if (part->status == MEW_OK)
+		return c;
+	(void)snprintf(part->why, sizeof part->why, "%s", err.text);
+	if (c != NULL)
+		b->close(c);
+	return NULL;
+}
+
+static bool begin(const struct mew_backend *b, struct mew_capture *c, struct mew_record_part *part)
+{
+	struct mew_error err;
+
+	if (c == NULL)
+		return false;
+	part->status = b->begin(c, &err);
+	if (part->status == MEW_OK)
+		return true;
+	(void)snprintf(part->why, sizeof part->why, "%s", err.text);
+	b->close(c);
+	return false;
+}
+
+/* Memory last: what the other one allocates to begin is none of the program's. */
+static void start_captures(const struct place *p)
+{
+	struct mew_capture_config config = { .pass = MEW_PASS_MEMORY, .threads = 1, .stacks = 1, .whole = 1,
+					     .interval_ns = p->orders.interval_ns, .clock = p->orders.clock };
+	struct mew_capture *memory = NULL, *cpu = NULL;
+	struct mew_record_root *root = p->root;
+	const struct mew_hooks_api *api = mew_hooks_link();
+	const char *operators;
+
+	if ((root->kinds & MEW_RECORD_MEMORY) != 0)
+		memory = prepare(&mew_backend_memory, &config, &root->memory);
+	if (memory != NULL && api != NULL) {
+		root->thread_lo = api->thread_lo;
+		root->thread_hi = api->thread_hi;
+		operators = mew_allocator_own_operators(api);
+		(void)snprintf(root->operators, sizeof root->operators, "%s", operators != NULL ? operators : "");
+	}
+	config.pass = MEW_PASS_CPU;
+	if ((root->kinds & MEW_RECORD_CPU) != 0)
+		cpu = prepare(&mew_backend_cpu, &config, &root->cpu);
+	root->cpu_capture = (uintptr_t)cpu;
+	root->opened_cpu_ns = process_cpu_ns();
+	root->opened_ns = mew_os_now_ns();
+	(void)begin(&mew_backend_cpu, cpu, &root->cpu);
+	if (begin(&mew_backend_memory, memory, &root->memory) && p->orders.waits)
+		mew_memory_wait_for_window();
+}
+
+/* --- starting and forking ----------------------------------------------------------------------------------------- */
+
+static void record(struct place *p)
+{
+	const char *why;
+	int file;
+
+	p->pid = (int)getpid();
+	why = make_file(p, &file);
+	if (why != NULL) {
+		(void)tell(p, -1, why);
+		return;
+	}
+	fill_root(p);
+	if (!tell(p, file, "") || !share_data(p, file)) {
+		(void)munmap(p->root, MEW_RECORD_BYTES);
+		p->root = NULL;
+		(void)close(file);
+		return;
+	}
+	(void)close(file);
+	mew_kept_place((char *)p->root + MEW_RECORD_ROOT_BYTES, MEW_RECORD_BYTES - MEW_RECORD_ROOT_BYTES);
+	start_captures(p);
+}
+
+/* Private pages over what is shared with the parent, before anything is written. Maps only: malloc may not work yet. */
+static void leave_the_parents_pages(struct place *p)
+{
+	void *copy = mew_os_map(p->data_bytes);
+
+	if (copy != NULL) {
+		memcpy(copy, p->data, p->data_bytes);
+		(void)mremap(copy, p->data_bytes, p->data_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, p->data);
+	}
+	(void)mmap(p->root, MEW_RECORD_BYTES, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static void child_of_fork(void)
+{
+	if (here != NULL && here->root != NULL)
+		leave_the_parents_pages(here);
+}
+
+/* Everybody else has put the child in order. With --follow it is recorded as if it had just been loaded. */
+static void child_starts(void)
+{
+	struct place *p = here;
+
+	if (p == NULL || p->root == NULL || p->pid == (int)getpid())
+		return;
+	if (!p->orders.follow) {
+		here = NULL;
+		return;
+	}
+	(void)munmap(p->root, MEW_RECORD_BYTES);
+	p->root = NULL;
+	memcpy(p->data, p->pristine, p->data_bytes);
+	here = p;
+	mew_heap_forget_thread();
+	record(p);
+}
+
+/* Children that are not recorded run as if started without mew. */
+static void clean_environment(const struct mew_record_orders *o)
+{
+	const char *rest = getenv("LD_PRELOAD");
+
+	for (unsigned i = 0; rest != NULL && i < o->preloaded; i++) {
+		rest = strchr(rest, ':');
+		rest = rest != NULL ? rest + 1 : NULL;
+	}
+	if (rest != NULL && *rest != '\0')
+		(void)setenv("LD_PRELOAD", rest, 1);
+	else
+		(void)unsetenv("LD_PRELOAD");
+	(void)unsetenv(MEW_RECORD_ENV);
+}
+
+/* The handlers of forked children: ours first, then those of the captures and of the hooks, and ours again at the end. */
+static bool prepare_place(struct place *p)
+{
+	if (dl_iterate_phdr(find_data, p) == 0 || pthread_atfork(NULL, NULL, child_of_fork) != 0 || !mew_dead_watch_fork())
+		return false;
+	p->pristine = mew_os_map(p->data_bytes);
+	if (p->pristine == NULL)
+		return false;
+	memcpy(p->pristine, p->data, p->data_bytes);
+	return true;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	const char *text = secure_getenv(MEW_RECORD_ENV);
+	struct place *p;
+	int saved = errno;
+
+	mew_recorder_exec_init();
+	if (text == NULL)
+		return;
+	p = mew_os_map(sizeof *p);
+	if (p == NULL || !mew_record_get_orders(&p->orders, text))
+		return;
+	if (!p->orders.follow)
+		clean_environment(&p->orders);
+	if (prepare_place(p)) {
+		here = p;
+		record(p);
+		(void)pthread_atfork(NULL, NULL, child_starts);
+	} else {
+		(void)tell(p, -1, "no memory to begin");
+	}
+	errno = saved;
+}
+
+/* Only what cannot be known from outside; an end without it is as good. */
+__attribute__((destructor)) static void end(void)
+{
+	struct mew_record_root *root = here != NULL ? here->root : NULL;
+	const struct mew_threads_api *threads;
+	unsigned char was;
+
+	if (root == NULL || here->pid != (int)getpid())
+		return;
+	was = mew_heap_own_begin();
+	(void)mew_modules_renew();
+	threads = mew_threads_link();
+	root->unannounced = threads != NULL ? threads->modules_unannounced() : 0;
+	root->ended_cpu_ns = process_cpu_ns();
+	root->ended_ns = mew_os_now_ns();
+	mew_heap_own_end(was);
+}
