@@ -1,0 +1,132 @@
+#!/bin/sh
+# record.sh - `mew record` on real programs: their output and exit code are those of a run without mew, and whatever
+# ends a program leaves a report. Prints TAP.
+set -u
+# shellcheck disable=SC2154 # make sets them
+case $srcdir in /*) top=$srcdir ;; *) top=$(pwd)/$srcdir ;; esac
+case $builddir in /*) ;; *) builddir=$(pwd)/$builddir ;; esac
+mew=$builddir/mew
+. "$top/tests/tap.sh"
+
+if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
+	skip "mew record" "libmew_record is not built with a sanitizer"
+	finish
+fi
+
+cat >ends.c <<'C'
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	int status = 0;
+
+	for (int i = 0; i < 100; i++) {
+		void *volatile block = malloc(1000);
+		if (i % 2)
+			free(block);
+	}
+	if (strcmp(how, "crash") == 0)
+		abort();
+	if (strcmp(how, "kill") == 0)
+		raise(SIGKILL);
+	if (strcmp(how, "_exit") == 0)
+		_exit(7);
+	if (strcmp(how, "exec") == 0)
+		execl("/bin/echo", "echo", "became echo", (char *)0);
+	if (strcmp(how, "close") == 0)
+		for (int i = 3; i < 1024; i++)
+			close(i);
+	if (strcmp(how, "root") == 0 && chdir("/") != 0)
+		return 1;
+	if (strcmp(how, "fork") == 0) {
+		if (fork() == 0) {
+			for (int i = 0; i < 50; i++) {
+				void *volatile block = malloc(77);
+				(void)block;
+			}
+			_exit(3);
+		}
+		wait(&status);
+		return WEXITSTATUS(status);
+	}
+	return 0;
+}
+C
+${CC:-gcc} -O0 -o ends ends.c 2>/dev/null || gcc -O0 -o ends ends.c || exit 99
+
+# --- every end: exactly 100 allocations, 50 of which are freed -------------------------------------------------------
+exactly() { # NAME KEY ALLOCATIONS FREES
+	tr -d '\n ' <r.json >flat
+	grep -q "\"$2\".*\"total_allocations\":$3,.*\"frees\":$4," flat
+	result "$1" $? "wanted $3 allocations and $4 frees of $2"
+}
+ends() { # HOW CODE
+	rm -f r.json
+	run "$mew" record --memory --cpu --json r.json -- ./ends "$1"
+	check "its exit code is passed through: $1" "$2"
+	exactly "its report has all until then: $1" ends 100 50
+}
+ends return 0
+ends crash 134
+ends kill 137
+ends _exit 7
+ends exec 0
+grep -qx 'became echo' out
+result "what it became by exec still writes its output" $?
+ends close 0
+ends root 0
+ends fork 3
+run "$mew" record --follow --memory --json r.json -- ./ends fork
+check "children are followed" 3
+exactly "a forked child has its own figures" ends/2 50 0
+
+# --- what cannot be recorded --------------------------------------------------------------------------------------------
+if gcc -static -o still ends.c 2>/dev/null; then
+	run "$mew" record -- ./still
+	complains "a static program is refused" 2 'linked statically'
+else
+	skip "a static program is refused" "no static libc here"
+fi
+cp ends owned && chmod u+s owned && if [ "$(id -u)" = 0 ] && chown 1 owned && chmod u+s owned; then
+	run "$mew" record -- ./owned
+	complains "a set-user-id program is refused" 2 'setuid'
+else
+	skip "a set-user-id program is refused" "only root can make one of another user"
+fi
+run "$mew" record -- ./absent
+complains "a command that is not there" 127 'cannot be run'
+run "$mew" record
+complains "no command" 2 'name a command'
+
+# --- real programs: the same output as without mew ------------------------------------------------------------------------
+same() { # NAME COMMAND...: what it prints is what it prints alone
+	name=$1
+	shift
+	if ! command -v "$1" >/dev/null 2>&1; then
+		skip "$name" "$1 is not installed"
+		return
+	fi
+	"$@" >alone 2>/dev/null </dev/null
+	alone=$?
+	run "$mew" record --follow -q --folded stacks -- "$@"
+	[ $code = $alone ] && cmp -s alone out
+	result "$name: the same output and code" $?
+	[ -n "$(find stacks -name '*.memory.folded' -size +0 2>/dev/null)" ]
+	result "$name: its stacks are there" $?
+	rm -rf stacks
+}
+same "gcc" gcc -O1 -S -o - ends.c
+cat >load.sql <<'SQL'
+create table t(a, b);
+with recursive n(x) as (select 1 union all select x + 1 from n where x < 20000) insert into t select x, x * 2 from n;
+select count(*), sum(b) from t;
+SQL
+same "sqlite3" sqlite3 -init load.sql :memory: .quit
+same "python3" python3 -c 'print(sum(len(str(i)) for i in range(50000)))'
+head -c 2000000 /dev/zero >data && cat "$builddir/.libs"/libmew.so.0.* >>data
+same "xz with threads" xz -T2 --block-size=500000 -1 -k -c data
+finish
