@@ -4,8 +4,8 @@
 #   html_embed.sh OUTPUT.h viewer.html viewer.css loader.js FILE.js...
 #
 # The header has two arrays: the page before its data and the page after it. Comments and indentation are left out. The
-# loader stands in the page as it is, the other scripts become one that is deflated, in base64. The page's policy names the
-# SHA-256 of both scripts and of the one style, so that a browser runs nothing else.
+# loader stands in the page as it is, the other scripts become one that is deflated, in base64, with the style as the text
+# STYLE. The page's policy names the SHA-256 of both scripts and of the one style, so that a browser runs nothing else.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -44,35 +44,41 @@ array() {
 	printf '};\n'
 }
 
+sed -e 's/^[[:space:]]*//' -e '/^\/\*.*\*\/$/d' "$css" | tr -d '\n' |
+	sed -e 's/ *\([{};,>]\) */\1/g' -e 's/\([a-z-]\): /\1:/g' -e 's/;}/}/g' >"$work/css"
+if grep -q '[`$\\]' "$work/css"; then
+	echo "html_embed.sh: $css holds a character that a template of JavaScript reads: a backtick, dollar or backslash" >&2
+	exit 1
+fi
 {
-	printf '(function(){"use strict";\n'
+	printf '(function(){"use strict";\nconst STYLE=`'
+	cat "$work/css"
+	printf '`;\n'
 	cat "$@" | awk -f "$here/html_lean.awk"
 	printf '})();\n//# sourceURL=mew-viewer.js\n'
 } >"$work/js"
 awk -f "$here/html_lean.awk" "$loader" >"$work/loader"
 gzip -9 -n <"$work/js" | base64 | tr -d '\n' >"$work/code"
-sed -e 's/^[[:space:]]*//' -e '/^\/\*.*\*\/$/d' "$css" | tr -d '\n' |
-	sed -e 's/ *\([{};,>]\) */\1/g' -e 's/\([a-z-]\): /\1:/g' -e 's/;}/}/g' >"$work/css"
 js_hash=$(digest "$work/js")
 loader_hash=$(digest "$work/loader")
 css_hash=$(digest "$work/css")
 
-# The page's template in five pieces: up to the style, up to the data, up to the script, up to the loader, the rest.
+# The page's template in four pieces: up to the data, up to the script, up to the loader, the rest.
 sed -e "s|@JS_HASH@|$js_hash|" -e "s|@LOADER_HASH@|$loader_hash|" -e "s|@CSS_HASH@|$css_hash|" "$html" | awk -v to="$work/piece" '
 {
-	while (match($0, /@(CSS|DATA|JS|LOADER)@/)) {
+	while (match($0, /@(DATA|JS|LOADER)@/)) {
 		printf "%s", substr($0, 1, RSTART - 1) >(to n + 0)
 		$0 = substr($0, RSTART + RLENGTH)
 		n++
 	}
 	print >(to n + 0)
 }'
-if [ ! -e "$work/piece4" ] || [ -e "$work/piece5" ]; then
-	echo "html_embed.sh: $html must have @CSS@, @DATA@, @JS@ and @LOADER@ once each, in this order" >&2
+if [ ! -e "$work/piece3" ] || [ -e "$work/piece4" ]; then
+	echo "html_embed.sh: $html must have @DATA@, @JS@ and @LOADER@ once each, in this order" >&2
 	exit 1
 fi
-cat "$work/piece0" "$work/css" "$work/piece1" >"$work/before"
-cat "$work/piece2" "$work/code" "$work/piece3" "$work/loader" "$work/piece4" >"$work/after"
+mv "$work/piece0" "$work/before"
+cat "$work/piece1" "$work/code" "$work/piece2" "$work/loader" "$work/piece3" >"$work/after"
 
 if grep -q '</script' "$work/loader"; then
 	echo "html_embed.sh: the loader holds the text </script" >&2

@@ -105,10 +105,29 @@ function filterTree(tree, filters) {
 	return out;
 }
 
+// Frames with less than a share of the whole go into their callers; a larger tree becomes one of what matters.
+function pruneTree(tree, share) {
+	const m = weightNow(),
+		id = m + ' ' + share;
+	if (!share) return tree;
+	if (tree.pruned && tree.pruned.id === id) return tree.pruned.tree;
+	const total = totalsOf(tree, m),
+		least = total[0] * share,
+		map = childMap(),
+		to = new Int32Array(tree.n);
+	for (let i = 1; i < tree.n; i++) {
+		const up = to[tree.parent[i]];
+		to[i] = total[i] < least ? up : map.child(up, tree.key[i], tree.line[i]);
+	}
+	const out = moveSelf(tree, treeOf(map, tree.self.length), to);
+	tree.pruned = { id, tree: out };
+	return out;
+}
+
 // Only the samples of one thread.
 function threadTree(tree, number) {
 	if (number < 0 || !tree.samples) return tree;
-	const out = Object.assign({}, tree, { totals: [], inverted: null, filtered: null, timed: null, middles: null });
+	const out = Object.assign({}, tree, { totals: [], inverted: null, filtered: null, pruned: null, timed: null, middles: null });
 	out.self = tree.self.map((self) => self.slice().fill(0));
 	out.samples = tree.samples.filter((thread) => thread.number === number);
 	for (const { leaf, weight } of out.samples) {

@@ -143,6 +143,9 @@ function make(what, props, ...kids) {
 	return node;
 }
 
+// The style comes packed with the script; before anything is drawn or measured.
+document.head.append(make('style', STYLE));
+
 // Every element of the page that has a name.
 const ui = {},
 	root = document.documentElement;

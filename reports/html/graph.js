@@ -6,6 +6,9 @@ const ROW = 20,
 	INSET = 5,
 	FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
+// The part of the zoomed frame that is in sight: where it begins, how wide it is.
+const WHOLE = [0, 1];
+
 const graph = {
 	box: ui.graph,
 	canvas: ui.canvas,
@@ -14,6 +17,7 @@ const graph = {
 	tree: null,
 	lay: null,
 	zoom: 0,
+	window: WHOLE,
 	focus: 0,
 	hover: -1,
 	flame: false,
@@ -187,8 +191,10 @@ function view(level) {
 	const { lay, tree } = graph,
 		other = level !== undefined && level >= lay.split !== tree.level[graph.zoom] >= lay.split,
 		of = other ? 0 : graph.zoom,
-		v0 = lay.x[of];
-	return { v0, v1: v0 + lay.total[of], k: graph.width / lay.total[of], zoom: of };
+		[from, part] = other && graph.zoom ? WHOLE : graph.window,
+		size = lay.total[of] * part,
+		v0 = lay.x[of] + lay.total[of] * from;
+	return { v0, v1: v0 + size, k: graph.width / size, zoom: of };
 }
 
 function drawFrame(node, y, v) {
@@ -330,6 +336,7 @@ function draw() {
 	paint();
 	outline(graph.hover, ink.soft, 1);
 	if (graph.focus !== graph.zoom || document.activeElement === graph.box) outline(graph.focus, ink.accent, 2);
+	if (!mapping) mapping = setTimeout(drawMap);
 }
 
 // All rows in sight, by whatever pen there is.
@@ -393,7 +400,7 @@ function pick(px, py) {
 }
 
 function dropGraph() {
-	Object.assign(graph, { tree: null, lay: null, zoom: 0, focus: 0, hover: -1 });
+	Object.assign(graph, { tree: null, lay: null, zoom: 0, focus: 0, hover: -1, window: WHOLE });
 	ui.tip.hidden = true;
 }
 

@@ -5,6 +5,7 @@ const HINTS = [
 	['Arrows', 'move between frames'],
 	['Enter, click', 'zoom to the frame'],
 	['Esc, Backspace', 'back out by one frame'],
+	['+ and -, Ctrl+wheel', 'zoom at the frame, at the pointer; dragging pans'],
 	['0', 'back to the whole'],
 	['/', 'search; n and Shift+N step through the hits'],
 	['g, b, s, t', 'flame graph, bottom-up, sandwich, functions'],
@@ -72,6 +73,8 @@ function graphKey(key) {
 const KEY_ACTIONS = {
 	0: () => graph.lay && zoomTo(0),
 	Home: () => graph.lay && zoomTo(0),
+	'+': () => scaleAtFocus(0.5),
+	'-': () => scaleAtFocus(2),
 	n: () => stepHit(1),
 	N: () => stepHit(-1),
 	i: flip,
@@ -128,6 +131,7 @@ function clearSearch() {
 }
 
 function hoverAt(event) {
+	if (onDrag(event)) return;
 	const node = pick(event.offsetX, event.offsetY),
 		tip = ui.tip;
 	graph.box.style.cursor = node > 0 ? 'pointer' : '';
@@ -162,7 +166,11 @@ function leave() {
 function listen() {
 	graph.canvas.onpointermove = hoverAt;
 	graph.canvas.onpointerleave = leave;
-	graph.canvas.onclick = (event) => zoomTo(pick(event.offsetX, event.offsetY));
+	graph.canvas.onclick = onClick;
+	graph.canvas.onpointerdown = onPress;
+	graph.canvas.addEventListener('wheel', onWheel, { passive: false });
+	ui.map.onpointerdown = ui.map.onpointerup = onMap;
+	ui.least.onchange = (event) => change({ least: +event.target.value });
 	graph.box.onscroll = () => {
 		graph.scroll = graph.box.scrollTop;
 		redraw();

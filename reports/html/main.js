@@ -34,6 +34,8 @@ Object.assign(window.mew, {
 		flame: graph.flame,
 		zoom: graph.zoom,
 		focus: graph.focus,
+		window: graph.window,
+		least: shown.least,
 		query: shown.query,
 		hits: graph.hits.length,
 		share: graph.share || 0,

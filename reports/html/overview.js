@@ -18,6 +18,14 @@ const COLUMNS = [
 		help: 'Exact order-statistic interval of the median'
 	},
 	{
+		kind: 'time',
+		title: 'Distribution',
+		of: 'median_ns',
+		cell: (row) => distributionCell(row),
+		by: (row) => row.of.stddev_ns / row.of.median_ns,
+		help: 'How often which time was measured; sorts by the spread (standard deviation by median)'
+	},
+	{
 		kind: 'memory',
 		title: 'Peak',
 		of: 'peak_bytes',
@@ -129,7 +137,9 @@ function pairCell(column, c) {
 function valueOf(column, c) {
 	if (column.value) return column.value(c);
 	const row = c.rows[column.kind];
-	return row && row.has(column.of) ? row.of[column.of] : null;
+	if (!row || !row.has(column.of)) return null;
+	const value = column.by ? column.by(row) : row.of[column.of];
+	return Number.isNaN(value) ? null : value;
 }
 
 function groupOf(column) {

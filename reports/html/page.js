@@ -8,6 +8,7 @@ const VIEWS = [
 ];
 const ORDERS = { value: 'By value', name: 'By name', time: 'In time order' };
 const PAINTS = { module: 'Colour: module', inline: 'Colour: inlined' };
+const LEAST = [0, 0.1, 0.5, 1, 5];
 const WIDTHS = ['Width: head', 'Width: base', 'Width: larger'];
 
 function speak(text) {
@@ -58,8 +59,8 @@ function drawPath() {
 		...cut.flatMap((node, i) => [i ? make('span.soft', '›') : '', node < 0 ? '…' : crumb(node)]),
 		make(
 			'span.soft',
-			graph.zoom
-				? percent(lay.total[graph.zoom] / lay.total[0]) + ' of all'
+			graph.zoom || graph.window !== WHOLE
+				? percent((lay.total[graph.zoom] * graph.window[1]) / lay.total[0]) + ' of all'
 				: tree.cut
 					? 'the first ' + percent(tree.cut) + ' of the samples'
 					: 'click a frame to zoom, ? lists the keys'
@@ -71,6 +72,7 @@ function zoomTo(node) {
 	if (node < 0 || !graph.lay || graph.lay.rank[node] < 0) return;
 	graph.zoom = node;
 	graph.focus = node;
+	graph.window = WHOLE;
 	fitRows();
 	reveal(graph.tree.level[node]);
 	speak('Zoomed to ' + describe(node));
@@ -195,6 +197,11 @@ function options(box, list, now) {
 	box.replaceChildren(...list.map(([value, title]) => make('option', { value, selected: value === now }, title)));
 }
 
+// A minimum says nothing where each frame is a sample, and would take the sandwich its middle.
+function leastNow() {
+	return shown.view === 'sandwich' || shown.order === 'time' ? 0 : shown.least / 100;
+}
+
 // The lists of choices; one that has nothing to choose from is not there.
 function drawChoices() {
 	const { source } = graph,
@@ -207,6 +214,7 @@ function drawChoices() {
 	);
 	options(ui.paint, Object.entries(pair ? { module: 'Colour: change', inline: PAINTS.inline } : PAINTS), shown.paint);
 	options(ui.width, [...WIDTHS.entries()], shown.width);
+	options(ui.least, LEAST.map((p) => [p, p ? 'At least ' + p + ' %' : 'All frames']), shown.least);
 	options(
 		ui.thread,
 		[[-1, 'All threads'], ...threads.map(({ number, leaf }) => [number, 'Thread ' + number + ' · ' + whole(leaf.length) + ' samples'])],
@@ -214,6 +222,7 @@ function drawChoices() {
 	);
 	options(ui.export, [['', 'Export…'], ...Object.keys(EXPORTS).map((name) => [name, name])], '');
 	ui.width.hidden = !pair;
+	ui.least.hidden = !source || shown.kind === 'time' || shown.view === 'sandwich' || shown.order === 'time';
 	ui.thread.hidden = threads.length < 2;
 	ui.compare.hidden = !report.base || !report.was() || shown.kind === 'time';
 	ui.compare.textContent = shown.compare ? 'Compared' : 'Head alone';
@@ -249,9 +258,9 @@ function addFilter(what, name) {
 // The tree of the view, out of the one that thread and filters leave.
 function treeOfView() {
 	const tree = graph.chosen;
-	if (shown.view === 'callers') return invert(tree);
+	if (shown.view === 'callers') return pruneTree(invert(tree), leastNow());
 	if (shown.view === 'sandwich') return sandwichTree(tree);
-	return shown.order === 'time' && tree.samples ? timeTree(tree) : tree;
+	return shown.order === 'time' && tree.samples ? timeTree(tree) : pruneTree(tree, leastNow());
 }
 
 function sandwichTree(tree) {
@@ -274,6 +283,7 @@ function arrange() {
 		const path = graph.tree && !graph.tree.halves && !tree.halves ? pathOf(graph.tree, graph.zoom) : [],
 			names = path.map((node) => stepName(graph.tree, node));
 		graph.tree = tree;
+		graph.window = WHOLE;
 		graph.zoom = graph.focus = shown.kept ? findPath(tree, names) : 0;
 	}
 	graph.lay = tree.halves ? layOutHalves(tree, weightNow()) : layOut(tree, weightNow());
@@ -304,7 +314,7 @@ async function refresh() {
 		isGraph = !empty && kind !== 'time' && shown.view !== 'table';
 	ui.empty.textContent = empty;
 	ui.empty.hidden = !empty;
-	ui.graph.hidden = ui.details.hidden = !isGraph;
+	ui.frame.hidden = ui.graph.hidden = ui.details.hidden = !isGraph;
 	ui.table.hidden = !!empty || kind === 'time' || shown.view !== 'table';
 	ui.plot.hidden = !!empty || kind !== 'time';
 	ui.path.hidden = !isGraph;
@@ -321,6 +331,8 @@ function showGraph() {
 	const wanted = shown.wanted;
 	shown.wanted = null;
 	if (wanted) graph.zoom = graph.focus = findPath(graph.tree, wanted);
+	if (shown.seen) graph.window = shown.seen;
+	shown.seen = null;
 	while (graph.lay.rank[graph.zoom] < 0) graph.zoom = graph.focus = graph.tree.parent[graph.zoom];
 	drawPath();
 	resize();
@@ -368,6 +380,12 @@ function drawHead(c) {
 	document.title = titleOf(c) + ' – mew';
 }
 
+// "0.25,0.5" of an address; what is no part of a whole counts as the whole.
+function windowOf(text) {
+	const [from, part] = (text || '').split(',').map(Number);
+	return from >= 0 && part > 0 && from + part <= 1 ? [from, part] : null;
+}
+
 // Open a case; `parts` are those of an address.
 async function openCase(at, parts, quiet) {
 	const c = report.cases[at],
@@ -398,7 +416,9 @@ async function openCase(at, parts, quiet) {
 			.split('/')
 			.map((text) => text.split(':').map(decode))
 			.filter(([what]) => Object.hasOwn(FILTERS, what)),
-		wanted: parts.zoom ? parts.zoom.split('/').map(decode) : null
+		wanted: parts.zoom ? parts.zoom.split('/').map(decode) : null,
+		seen: windowOf(parts.window),
+		least: LEAST.includes(+parts.least) ? +parts.least : 0
 	});
 	document.body.className = 'one';
 	ui.overview.hidden = ui.loading.hidden = true;

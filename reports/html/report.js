@@ -28,6 +28,7 @@ const shown = {
 	thread: -1,
 	compare: true,
 	width: 0,
+	least: 0,
 	filters: [],
 	middle: ''
 };
@@ -225,6 +226,8 @@ function address() {
 	if (shown.middle && shown.view === 'sandwich') parts.of = shown.middle;
 	if (shown.filters.length) parts.filter = shown.filters.map((x) => x.map(encodeURIComponent).join(':')).join('/');
 	if (shown.query) parts.search = shown.query;
+	if (shown.least) parts.least = shown.least;
+	if (graph.tree && graph.window !== WHOLE) parts.window = graph.window.map((v) => +v.toPrecision(6)).join();
 	if (graph.tree && graph.zoom && shown.view !== 'table' && shown.kind !== 'time') {
 		parts.zoom = pathOf(graph.tree, graph.zoom)
 			.map((i) => encodeURIComponent(stepName(graph.tree, i)))

@@ -42,8 +42,9 @@ function fillTable(tree) {
 	listing.all = totalsOf(tree, weightNow())[0];
 	listing.samples = shown.kind === 'cpu' && !tree.pair ? totalsOf(tree, 1)[0] : 0;
 	listing.rows = [];
+	const least = listing.all * leastNow();
 	for (let f = 0; f < fn.name.length; f++)
-		if ((listing.sums.total[f] > 0 || (listing.was && listing.was.total[f] > 0)) && (!match || match[f])) listing.rows.push(f);
+		if (((listing.sums.total[f] > 0 && listing.sums.total[f] >= least) || (listing.was && listing.was.total[f] > least)) && (!match || match[f])) listing.rows.push(f);
 	const key = sortKey(listing.column),
 		order = listing.down ? -1 : 1;
 	listing.rows.sort((a, b) => {
