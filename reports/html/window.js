@@ -78,16 +78,17 @@ function onClick(event) {
 	if (!moved) zoomTo(pick(event.offsetX, event.offsetY));
 }
 
-// How deep the stacks are at each pixel of the whole; kept with the layout.
+// How many rows have a frame at each pixel of the whole; kept with the layout.
 function depthsOf(lay, width) {
 	if (lay.depths && lay.depths.length === width) return lay.depths;
 	const depths = (lay.depths = new Uint16Array(width)),
 		k = width / lay.total[0];
-	for (let level = 0; level < lay.split; level++) {
+	for (let level = 0; level < lay.rows; level++) {
 		for (let q = lay.start[level], end = lay.start[level + 1]; q < end; ) {
 			const left = lay.x[lay.order[q]] * k,
 				right = left + lay.total[lay.order[q]] * k;
-			depths.fill(level + 1, Math.floor(left), Math.max(Math.floor(left) + 1, Math.round(right)));
+			const to = Math.max(Math.floor(left) + 1, Math.floor(right));
+			for (let at = Math.floor(left); at < to && at < width; at++) depths[at]++;
 			q = right - left < 1 ? firstAt(q + 1, end, (Math.floor(left) + 1) / k) : q + 1;
 		}
 	}
@@ -108,7 +109,7 @@ function drawMap() {
 		v = view();
 	pen.fillStyle = ink.line;
 	depthsOf(lay, width).forEach((depth, x) => {
-		const high = (depth / lay.split) * (MAP - 2);
+		const high = (depth / lay.rows) * (MAP - 2);
 		pen.fillRect(x, graph.flame ? MAP - high : 0, 1, high);
 	});
 	pen.fillStyle = ink.hit;

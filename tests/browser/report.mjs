@@ -5,5 +5,6 @@ import './pages.mjs';
 import './graphs.mjs';
 import './views.mjs';
 import './diff.mjs';
+import './window.mjs';
 
 await run();
