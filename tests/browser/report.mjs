@@ -6,5 +6,6 @@ import './graphs.mjs';
 import './views.mjs';
 import './diff.mjs';
 import './window.mjs';
+import './source.mjs';
 
 await run();
