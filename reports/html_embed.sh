@@ -4,8 +4,8 @@
 #   html_embed.sh OUTPUT.h viewer.html viewer.css loader.js FILE.js...
 #
 # The header has two arrays: the page before its data and the page after it. Comments and indentation are left out. The
-# loader stands in the page as it is, the other scripts become one that is deflated, in base64, with the style as the text
-# STYLE. The page's policy names the SHA-256 of both scripts and of the one style, so that a browser runs nothing else.
+# loader stands in the page as it is, the other scripts become one that is deflated, in base64, with the style as its
+# text STYLE. The page's policy names the SHA-256 of both scripts and of the one style, so that a browser runs nothing else.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -47,7 +47,7 @@ array() {
 sed -e 's/^[[:space:]]*//' -e '/^\/\*.*\*\/$/d' "$css" | tr -d '\n' |
 	sed -e 's/ *\([{};,>]\) */\1/g' -e 's/\([a-z-]\): /\1:/g' -e 's/;}/}/g' >"$work/css"
 if grep -q '[`$\\]' "$work/css"; then
-	echo "html_embed.sh: $css holds a character that a template of JavaScript reads: a backtick, dollar or backslash" >&2
+	echo "html_embed.sh: $css holds a backtick, dollar or backslash, which JavaScript would read; take it away" >&2
 	exit 1
 fi
 {

@@ -54,9 +54,7 @@ function card(row, title, name, unit, note) {
 		'div',
 		{ className: text ? 'card long' : 'card' },
 		make('span.soft', title),
-		text
-			? make('b.mono.clip', { title: visible(value) }, visible(value))
-			: make('b', number(value, unit)),
+		text ? make('b.mono.clip', { title: visible(value) }, visible(value)) : make('b', number(value, unit)),
 		make('small', /NaN/.test(small) ? '' : small)
 	);
 }
@@ -98,12 +96,20 @@ function listTable(lines, columns) {
 	const cell = (value, [name, unit]) =>
 		unit === 'text'
 			? make('td.text.main', make('span.mono.clip', { title: visible(value) }, visible(value)))
-			: make('td', classes ? make('span.share', whole(value), meter(value / most)) : figure(value, unit, name));
+			: make(
+					'td',
+					classes
+						? make('span.share', whole(value), meter(value / most))
+						: figure(value, unit, name)
+				);
 	return make(
 		'table.functions',
 		make(
 			'thead',
-			make('tr', ...columns.map(([name, unit]) => make(unit === 'text' ? 'th.text' : 'th', tidy(name))))
+			make(
+				'tr',
+				...columns.map(([name, unit]) => make(unit === 'text' ? 'th.text' : 'th', tidy(name)))
+			)
 		),
 		make('tbody', ...lines.map((line) => make('tr', ...line.map((value, i) => cell(value, columns[i])))))
 	);
@@ -111,7 +117,10 @@ function listTable(lines, columns) {
 
 function lists(kind, row) {
 	return report.figures[kind]
-		.filter(([name, , , columns]) => columns && name !== 'live_by_iteration' && row.has(name) && row.of[name][0])
+		.filter(
+			([name, , , columns]) =>
+				columns && name !== 'live_by_iteration' && row.has(name) && row.of[name][0]
+		)
 		.map(([name, , help, columns]) =>
 			make(
 				'details',
@@ -186,9 +195,7 @@ function warningsOf(row, kind) {
 			);
 	}
 	if (kind === 'memory' && row.of.lost)
-		notes.push(
-			whole(row.of.lost) + ' records were lost: these figures are too low, do not compare them.'
-		);
+		notes.push(whole(row.of.lost) + ' records were lost: these figures are too low, do not compare them.');
 	if (kind === 'time' && row.of.median_ns < 20 * row.of.loop_overhead_ns) {
 		notes.push(
 			'Less than 20 times an empty loop (' +
@@ -202,17 +209,12 @@ function warningsOf(row, kind) {
 // Absent figures by their reason.
 function absences(row) {
 	const absent = {};
-	for (const name of Object.keys(row.why))
-		(absent[row.why[name]] = absent[row.why[name]] || []).push(tidy(name));
-	return Object.keys(absent).map(
-		(why) => 'Not measured: ' + absent[why].join(', ') + ' (' + visible(why) + ').'
-	);
+	for (const name of Object.keys(row.why)) (absent[row.why[name]] = absent[row.why[name]] || []).push(tidy(name));
+	return Object.keys(absent).map((why) => 'Not measured: ' + absent[why].join(', ') + ' (' + visible(why) + ').');
 }
 
 function noteList(kind, notes) {
-	return notes.length
-		? make('ul', { className: 'notes ' + kind }, ...notes.map((text) => make('li', text)))
-		: '';
+	return notes.length ? make('ul', { className: 'notes ' + kind }, ...notes.map((text) => make('li', text))) : '';
 }
 
 function comparisonNotes() {
@@ -276,7 +278,13 @@ function detailFigures(node) {
 		pair(shown.view === 'callers' ? 'Self time through here' : 'Total', ...valueLine(total, all, unit))
 	];
 	if (shown.view === 'callers' && shown.kind === 'memory') out[0].firstChild.textContent = 'Own, through here';
-	if (shown.view === 'graph') out.push(pair(leastNow() ? 'Self and left out' : 'Self', ...valueLine(tree.self[weightNow()][node], all, unit)));
+	if (shown.view === 'graph')
+		out.push(
+			pair(
+				leastNow() ? 'Self and left out' : 'Self',
+				...valueLine(tree.self[weightNow()][node], all, unit)
+			)
+		);
 	if (tree.pair) return [...out, ...changeFigures(changeOf(node), unit)];
 	if (node) out.push(pair('Of its parent', percent(total / lay.total[tree.parent[node]])));
 	if (shown.kind === 'cpu') {
@@ -287,9 +295,7 @@ function detailFigures(node) {
 			pair(
 				'Samples',
 				whole(samples),
-				share > 0 &&
-					share < 1 &&
-					make('small', '±' + percent(binomial(share, n)) + ' at 95 %')
+				share > 0 && share < 1 && make('small', '±' + percent(binomial(share, n)) + ' at 95 %')
 			)
 		);
 	}
@@ -315,7 +321,14 @@ function changeFigures(change, unit) {
 	return [
 		pair('Head', plain(change.now, unit)),
 		pair('Base', plain(change.was, unit)),
-		pair('Change', make('span', { className: change.sure ? (change.now > change.was ? 'up' : 'down') : 'soft' }, sayChange(change)))
+		pair(
+			'Change',
+			make(
+				'span',
+				{ className: change.sure ? (change.now > change.was ? 'up' : 'down') : 'soft' },
+				sayChange(change)
+			)
+		)
 	];
 }
 
@@ -363,7 +376,8 @@ function detailButtons(node) {
 		button('Focus', 'Only stacks through it (f)', () => addFilter('focus', nameOf(node))),
 		button('Hide', 'Without the stacks through it (h)', () => addFilter('hide', nameOf(node))),
 		button('Fold', 'Give its cost to its caller (x)', () => addFilter('fold', nameOf(node))),
-		moduleOf(f) && button('Fold module', 'Fold all of ' + moduleOf(f), () => addFilter('module', moduleOf(f))),
+		moduleOf(f) &&
+			button('Fold module', 'Fold all of ' + moduleOf(f), () => addFilter('module', moduleOf(f))),
 		button('Fold recursion', 'A function that calls itself is one frame', () => addFilter('recursion', '')),
 		button('Copy name', 'c', () => copy(report.functions.name[f])),
 		button('Copy stack', 'Shift+C', () => copy(stackText(node)))
@@ -415,5 +429,7 @@ async function drawSource(node) {
 				String(at).padStart(5) + '  ' + visible(text.replace(/\t/g, '    '))
 			);
 		});
-	ui.details.append(make('pre.source.mono', { tabIndex: 0, 'aria-label': 'Source' }, ...rows));
+	ui.details
+		.querySelector('.buttons')
+		.before(make('pre.source.mono', { tabIndex: 0, 'aria-label': 'Source' }, ...rows));
 }

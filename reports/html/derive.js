@@ -127,7 +127,14 @@ function pruneTree(tree, share) {
 // Only the samples of one thread.
 function threadTree(tree, number) {
 	if (number < 0 || !tree.samples) return tree;
-	const out = Object.assign({}, tree, { totals: [], inverted: null, filtered: null, pruned: null, timed: null, middles: null });
+	const out = Object.assign({}, tree, {
+		totals: [],
+		inverted: null,
+		filtered: null,
+		pruned: null,
+		timed: null,
+		middles: null
+	});
 	out.self = tree.self.map((self) => self.slice().fill(0));
 	out.samples = tree.samples.filter((thread) => thread.number === number);
 	for (const { leaf, weight } of out.samples) {
@@ -168,7 +175,8 @@ function timeTree(tree) {
 			let same = 0;
 			while (same < now.length && now[same] === path[same]) same++;
 			made.length = same;
-			for (let d = same; d < now.length; d++) made.push(push(d ? made[d - 1] : top, tree.key[now[d]]));
+			for (let d = same; d < now.length; d++)
+				made.push(push(d ? made[d - 1] : top, tree.key[now[d]]));
 			path = now;
 			sums[0][made[made.length - 1]] += weight[s];
 			sums[1][made[made.length - 1]]++;
@@ -180,7 +188,8 @@ function timeTree(tree) {
 	return (tree.timed = out);
 }
 
-// What a function calls, below it, and who calls it, as rows of their own: a caller's level is behind those of the calls.
+// What a function calls, below it, and who calls it, as rows of their own: the level of a caller is behind those of
+// the calls.
 function sandwichOf(tree, f) {
 	const below = childMap(),
 		above = childMap(),
@@ -193,7 +202,9 @@ function sandwichOf(tree, f) {
 		inside[i] = inside[up] | own;
 		if (!inside[i]) continue;
 		if (inside[up]) to[i] = below.child(to[up], tree.key[i], 0);
-		else for (let node = up; node; node = tree.parent[node]) ends[i] = above.child(ends[i], tree.key[node], 0);
+		else
+			for (let node = up; node; node = tree.parent[node])
+				ends[i] = above.child(ends[i], tree.key[node], 0);
 	}
 	const metrics = tree.self.length,
 		down = treeOf(below, metrics),

@@ -1,4 +1,4 @@
-// diff.js - two results: cases that belong together, the union of their trees, and which changes are beyond their error.
+// diff.js - two results: cases that belong together, the union of their trees, which changes are beyond their error.
 // Values are per iteration, so that runs of different length compare; what is alive at a moment is not divided.
 
 // A name in another build: program files differ in name and place, libraries in their version.
@@ -22,7 +22,8 @@ function joinFunctions() {
 		if (at === undefined) {
 			at = addFunction(name, old.functions.why[f], old.functions.line[f]);
 			report.functions.file[at] = report.files.push(old.files[old.functions.file[f]]) - 1;
-			report.functions.module[at] = report.modules.push(old.modules[old.functions.module[f]] || '') - 1;
+			report.functions.module[at] =
+				report.modules.push(old.modules[old.functions.module[f]] || '') - 1;
 			known.set(id, at);
 		}
 		to.push(at);
@@ -174,7 +175,13 @@ function comingsList(list, what) {
 							.map(([f, value]) =>
 								make(
 									'tr',
-									make('td.text.main', make('span.mono.clip', report.functions.name[f])),
+									make(
+										'td.text.main',
+										make(
+											'span.mono.clip',
+											report.functions.name[f]
+										)
+									),
 									make('td', number(value, report.metric()[1]))
 								)
 							)
@@ -187,7 +194,8 @@ function comingsList(list, what) {
 
 // The three columns of the overview for a figure: before, now, ratio.
 function ratioColumns(title, kind, of, unit, edges) {
-	const both = (c) => c.was && c.was.rows[kind] && c.was.rows[kind].has(of) && c.rows[kind] && c.rows[kind].has(of);
+	const both = (c) =>
+		c.was && c.was.rows[kind] && c.was.rows[kind].has(of) && c.rows[kind] && c.rows[kind].has(of);
 	const value = {
 		base: (c) => (c.was && c.was.rows[kind] && c.was.rows[kind].has(of) ? c.was.rows[kind].of[of] : null),
 		head: (c) => (c.rows[kind] && c.rows[kind].has(of) ? c.rows[kind].of[of] : null),
@@ -201,9 +209,7 @@ function ratioColumns(title, kind, of, unit, edges) {
 	const sure = (c) => {
 		const now = c.rows[kind].of,
 			was = c.was.rows[kind].of;
-		return edges
-			? now[edges[0]] > was[edges[1]] || now[edges[1]] < was[edges[0]]
-			: now[of] !== was[of];
+		return edges ? now[edges[0]] > was[edges[1]] || now[edges[1]] < was[edges[0]] : now[of] !== was[of];
 	};
 	const ratioCell = (c) => {
 		const ratio = value.ratio(c),
@@ -225,9 +231,33 @@ function ratioColumns(title, kind, of, unit, edges) {
 		);
 	};
 	return [
-		{ kind, title: 'Base', of, group: title, value: value.base, help: title + ' before', draw: (c) => number(value.base(c), unit) },
-		{ kind, title: 'Head', of, group: title, value: value.head, help: title + ' now', draw: (c) => number(value.head(c), unit) },
-		{ kind, title: 'Ratio', of, group: title, value: value.ratio, help: 'Head divided by base', draw: ratioCell }
+		{
+			kind,
+			title: 'Base',
+			of,
+			group: title,
+			value: value.base,
+			help: title + ' before',
+			draw: (c) => number(value.base(c), unit)
+		},
+		{
+			kind,
+			title: 'Head',
+			of,
+			group: title,
+			value: value.head,
+			help: title + ' now',
+			draw: (c) => number(value.head(c), unit)
+		},
+		{
+			kind,
+			title: 'Ratio',
+			of,
+			group: title,
+			value: value.ratio,
+			help: 'Head divided by base',
+			draw: ratioCell
+		}
 	];
 }
 

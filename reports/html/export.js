@@ -33,7 +33,8 @@ function foldedText() {
 	for (let i = zoom; i < tree.n; i++) {
 		if (i > zoom) inside[i] = inside[tree.parent[i]];
 		const value = Math.round(self[i]);
-		if (inside[i] && i && value > 0) out.push(pathOf(tree, i).map(plainName).join(';') + ' ' + value + '\n');
+		if (inside[i] && i && value > 0)
+			out.push(pathOf(tree, i).map(plainName).join(';') + ' ' + value + '\n');
 	}
 	return out.join('');
 }
@@ -43,9 +44,7 @@ function svgText() {
 	const out = [],
 		safe = (text) => String(text).replace(/[&<>"]/g, (c) => '&#' + c.charCodeAt(0) + ';'),
 		box = (x, y, w, h, more) =>
-			out.push(
-				`<rect x="${x.toFixed(2)}" y="${y}" width="${w.toFixed(2)}" height="${h}" ${more}/>`
-			),
+			out.push(`<rect x="${x.toFixed(2)}" y="${y}" width="${w.toFixed(2)}" height="${h}" ${more}/>`),
 		{ pen, height, scroll } = graph,
 		bits = [],
 		none = () => {};
@@ -76,7 +75,9 @@ function svgText() {
 	const size = `width="${graph.width}" height="${graph.height}"`;
 	Object.assign(graph, { pen, height, scroll });
 	const space = ['http:', '', 'www.w3.org', '2000', 'svg'].join('/');
-	return `<svg xmlns="${space}" ${size} font-size="12" font-family="${safe(FONT.slice(5))}"><title>${safe(titleOf(report.current()))}</title>${out.join('')}</svg>\n`;
+	const font = `font-size="12" font-family="${safe(FONT.slice(5))}"`;
+	const title = safe(titleOf(report.current()));
+	return `<svg xmlns="${space}" ${size} ${font}><title>${title}</title>${out.join('')}</svg>\n`;
 }
 
 // The tree as it is shown, a list for each column; frame 0 is the whole.

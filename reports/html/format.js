@@ -158,12 +158,7 @@ function number(value, unit) {
 
 // The head of a sortable column.
 function sortHead(title, kind, active, down, help, act) {
-	const button = make(
-		'button',
-		{ title: help, onclick: act },
-		title,
-		active && make('span', down ? ' ↓' : ' ↑')
-	);
+	const button = make('button', { title: help, onclick: act }, title, active && make('span', down ? ' ↓' : ' ↑'));
 	return make(
 		'th',
 		{ className: kind, scope: 'col', 'aria-sort': active ? (down ? 'descending' : 'ascending') : 'none' },

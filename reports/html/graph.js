@@ -282,7 +282,9 @@ function fillOf(node, change, fade) {
 	const key = graph.tree.key[node];
 	if (change) return changeColour(change, fade);
 	if (shown.paint === 'inline') {
-		return key < 0 ? ink.band : colour(isDark() ? 0.41 : 0.87, key & 1 ? (fade ? 0.03 : 0.075) : 0.008, key & 1 ? 155 : 250);
+		return key < 0
+			? ink.band
+			: colour(isDark() ? 0.41 : 0.87, key & 1 ? (fade ? 0.03 : 0.075) : 0.008, key & 1 ? 155 : 250);
 	}
 	return colourOf(key >> 1, fade, 0);
 }
@@ -309,7 +311,7 @@ function outline(node, colour, thickness) {
 	const { lay, tree, pen } = graph;
 	if (node < 0 || lay.rank[node] < 0) return;
 	const v = view(tree.level[node]);
-	if ( lay.x[node] >= v.v1 || lay.x[node] + lay.total[node] <= v.v0) return;
+	if (lay.x[node] >= v.v1 || lay.x[node] + lay.total[node] <= v.v0) return;
 	const left = Math.max(0, (lay.x[node] - v.v0) * v.k),
 		y = rowTop(tree.level[node]);
 	const right = Math.min(graph.width, (lay.x[node] + lay.total[node] - v.v0) * v.k);

@@ -138,7 +138,10 @@ function hoverAt(event) {
 	if (node >= 0) {
 		const value = graph.lay.total[node];
 		tip.replaceChildren(
-			make('b.mono', node || graph.tree.halves ? report.functions.label[graph.tree.key[node] >> 1] : 'all'),
+			make(
+				'b.mono',
+				node || graph.tree.halves ? report.functions.label[graph.tree.key[node] >> 1] : 'all'
+			),
 			plain(value, report.metric()[1]) + ' · ' + percent(value / graph.lay.total[0]),
 			graph.tree.pair ? make('div', sayChange(changeOf(node))) : ''
 		);

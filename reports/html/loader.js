@@ -1,5 +1,6 @@
-// loader.js - the one script that lies in the page as it is: it unpacks the viewer's script, which the page holds deflated,
-// and starts it; the viewer unpacks its data with the same function. The policy names the hashes of both scripts.
+// loader.js - the one script that lies in the page as it is: it unpacks the viewer's script, which the page holds
+// deflated, and starts it; the viewer unpacks its data with the same function. The policy names the hashes of both
+// scripts.
 
 (function () {
 	'use strict';
@@ -59,7 +60,7 @@
 		const stored = () => {
 			hold = held = 0;
 			const n = bytes[at] | (bytes[at + 1] << 8);
-			for (const end = (at += 4) + n; at < end; ) put(bytes[at++]);
+			for (const end = (at += 4) + n; at < end;) put(bytes[at++]);
 		};
 		const lengthsOf = () => {
 			const literals = bits(5) + 257,
@@ -77,18 +78,23 @@
 			return [codeOf(lengths.slice(0, literals)), codeOf(lengths.slice(literals))];
 		};
 		const fixed = () => {
-			const lengths = Array.from({ length: 288 }, (_, i) => (i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8));
+			const lengths = Array.from({ length: 288 }, (_, i) =>
+				i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8
+			);
 			return [codeOf(lengths), codeOf(new Array(30).fill(5))];
 		};
 		const block = ([literal, distance]) => {
-			for (let s; (s = symbolOf(literal)) !== 256; ) {
+			for (let s; (s = symbolOf(literal)) !== 256;) {
 				if (s < 256) {
 					put(s);
 					continue;
 				}
 				let n = LENGTHS[s - 257] + (s < 265 || s === 285 ? 0 : bits((s - 261) >> 2));
 				const d = symbolOf(distance),
-					base = d < 4 ? d + 1 : ((2 + (d & 1)) << ((d >> 1) - 1)) + 1 + bits((d >> 1) - 1);
+					base =
+						d < 4
+							? d + 1
+							: ((2 + (d & 1)) << ((d >> 1) - 1)) + 1 + bits((d >> 1) - 1);
 				if (base > used) throw new Error('The data are damaged.');
 				while (n--) put(out[used - base]);
 			}

@@ -95,11 +95,7 @@ function shareCell(row) {
 		row.has('top_function_share_low') &&
 			make(
 				'small',
-				'±' +
-					decimals(
-						(row.of.top_function_share_high - row.of.top_function_share_low) * 50,
-						1
-					)
+				'±' + decimals((row.of.top_function_share_high - row.of.top_function_share_low) * 50, 1)
 			)
 	);
 }
@@ -110,11 +106,7 @@ function cellOf(column, row) {
 		const why = row ? row.why[column.of] : 'not measured in this run';
 		return make('td.none', { className: 'none ' + side, title: visible(why || 'not measured') }, '–');
 	}
-	return make(
-		'td',
-		{ className: side },
-		column.cell ? column.cell(row) : number(row.of[column.of], column.unit)
-	);
+	return make('td', { className: side }, column.cell ? column.cell(row) : number(row.of[column.of], column.unit));
 }
 
 function failure(row, span) {
@@ -251,7 +243,8 @@ function legendText(kinds) {
 	if (report.base) {
 		const lost = report.base.cases.filter((c) => !c.met).map(titleOf);
 		return (
-			'Ratio: head divided by base. ▲ and ▼: exact figures that differ, and medians whose 95 % intervals do not meet. ' +
+			'Ratio: head divided by base. ▲ and ▼: exact figures that differ, ' +
+			'and medians whose 95 % intervals do not meet. ' +
 			(lost.length ? 'In the base alone: ' + lost.join(', ') + '.' : '')
 		);
 	}

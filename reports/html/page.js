@@ -139,7 +139,8 @@ function emptiness(row) {
 	if (shown.kind === 'time') return row && row.ok ? '' : 'There is no time to show.';
 	if (!row || !row.ok) return 'There are no figures to show.';
 	if (!graph.source) return 'No stacks were recorded in this pass.';
-	if (shown.view === 'sandwich' && !report.functions.byName.has(shown.middle)) return 'There is no such function here.';
+	if (shown.view === 'sandwich' && !report.functions.byName.has(shown.middle))
+		return 'There is no such function here.';
 	if (totalsOf(graph.chosen, weightNow())[0] > 0) return '';
 	if (graph.chosen !== graph.source) return 'The filters leave nothing: take one away.';
 	return shown.kind === 'memory'
@@ -197,11 +198,6 @@ function options(box, list, now) {
 	box.replaceChildren(...list.map(([value, title]) => make('option', { value, selected: value === now }, title)));
 }
 
-// A minimum says nothing where each frame is a sample, and would take the sandwich its middle.
-function leastNow() {
-	return shown.view === 'sandwich' || shown.order === 'time' ? 0 : shown.least / 100;
-}
-
 // The lists of choices; one that has nothing to choose from is not there.
 function drawChoices() {
 	const { source } = graph,
@@ -209,15 +205,31 @@ function drawChoices() {
 		pair = comparing();
 	options(
 		ui.order,
-		Object.entries(ORDERS).filter(([order]) => order !== 'time' || (threads.length && shown.view === 'graph')),
+		Object.entries(ORDERS).filter(
+			([order]) => order !== 'time' || (threads.length && shown.view === 'graph')
+		),
 		shown.order
 	);
-	options(ui.paint, Object.entries(pair ? { module: 'Colour: change', inline: PAINTS.inline } : PAINTS), shown.paint);
+	options(
+		ui.paint,
+		Object.entries(pair ? { module: 'Colour: change', inline: PAINTS.inline } : PAINTS),
+		shown.paint
+	);
 	options(ui.width, [...WIDTHS.entries()], shown.width);
-	options(ui.least, LEAST.map((p) => [p, p ? 'At least ' + p + ' %' : 'All frames']), shown.least);
+	options(
+		ui.least,
+		LEAST.map((p) => [p, p ? 'At least ' + p + ' %' : 'All frames']),
+		shown.least
+	);
 	options(
 		ui.thread,
-		[[-1, 'All threads'], ...threads.map(({ number, leaf }) => [number, 'Thread ' + number + ' · ' + whole(leaf.length) + ' samples'])],
+		[
+			[-1, 'All threads'],
+			...threads.map(({ number, leaf }) => [
+				number,
+				'Thread ' + number + ' · ' + whole(leaf.length) + ' samples'
+			])
+		],
 		shown.thread
 	);
 	options(ui.export, [['', 'Export…'], ...Object.keys(EXPORTS).map((name) => [name, name])], '');
@@ -252,7 +264,8 @@ function drawChips() {
 }
 
 function addFilter(what, name) {
-	if (!shown.filters.some((x) => x[0] === what && x[1] === name)) change({ filters: [...shown.filters, [what, name]] });
+	if (!shown.filters.some((x) => x[0] === what && x[1] === name))
+		change({ filters: [...shown.filters, [what, name]] });
 }
 
 // The tree of the view, out of the one that thread and filters leave.
@@ -341,7 +354,8 @@ function showGraph() {
 
 async function change(what) {
 	shown.kept = !('kind' in what || 'view' in what || 'middle' in what);
-	if (shown.order === 'time' && (('view' in what && what.view !== 'graph') || 'kind' in what)) shown.order = 'value';
+	if (shown.order === 'time' && (('view' in what && what.view !== 'graph') || 'kind' in what))
+		shown.order = 'value';
 	Object.assign(shown, what);
 	await refresh();
 	remember(false);
@@ -378,12 +392,6 @@ function drawHead(c) {
 		)
 	);
 	document.title = titleOf(c) + ' – mew';
-}
-
-// "0.25,0.5" of an address; what is no part of a whole counts as the whole.
-function windowOf(text) {
-	const [from, part] = (text || '').split(',').map(Number);
-	return from >= 0 && part > 0 && from + part <= 1 ? [from, part] : null;
 }
 
 // Open a case; `parts` are those of an address.

@@ -5,10 +5,36 @@ function drawCurve() {
 	const row = report.row(),
 		box = ui.curve;
 	box.replaceChildren();
-	if (shown.kind !== 'memory' || !row || !row.ok || !row.has('live_by_iteration') || !row.of.live_by_iteration.length) return;
+	if (
+		shown.kind !== 'memory' ||
+		!row ||
+		!row.ok ||
+		!row.has('live_by_iteration') ||
+		!row.of.live_by_iteration.length
+	)
+		return;
 	const points = row.of.live_by_iteration,
-		canvas = make('canvas', { role: 'img', 'aria-label': 'Live heap after each iteration, ' + plain(points[points.length - 1][1], 'By') + ' at the end' });
-	box.append(make('figure', canvas, make('figcaption.soft', 'Heap of the loop alive after each iteration (' + whole(points[points.length - 1][0]) + '); the peak was ' + plain(row.of.peak_bytes, 'By') + '.')));
+		canvas = make('canvas', {
+			role: 'img',
+			'aria-label':
+				'Live heap after each iteration, ' +
+				plain(points[points.length - 1][1], 'By') +
+				' at the end'
+		});
+	box.append(
+		make(
+			'figure',
+			canvas,
+			make(
+				'figcaption.soft',
+				'Heap of the loop alive after each iteration (' +
+					whole(points[points.length - 1][0]) +
+					'); the peak was ' +
+					plain(row.of.peak_bytes, 'By') +
+					'.'
+			)
+		)
+	);
 	requestAnimationFrame(() => paintCurve(canvas, points));
 }
 

@@ -36,9 +36,7 @@ const shown = {
 async function readHeader() {
 	const head = JSON.parse(new TextDecoder().decode(await unpack(0)));
 	if (head.schema !== SCHEMA) {
-		throw new Error(
-			'This page holds data of schema ' + head.schema + ', its viewer reads ' + SCHEMA + '.'
-		);
+		throw new Error('This page holds data of schema ' + head.schema + ', its viewer reads ' + SCHEMA + '.');
 	}
 	Object.assign(report, head);
 	const f = report.functions;
@@ -114,11 +112,7 @@ report.row = () => report.current().rows[shown.kind];
 report.metric = () => METRICS[shown.kind][shown.metric];
 report.linesMatter = () => shown.kind === 'memory' && shown.view === 'graph';
 report.rootLabel = () =>
-	(graph.tree.halves
-		? shown.middle
-		: shown.view === 'callers'
-			? 'all functions by their own cost'
-			: 'all') +
+	(graph.tree.halves ? shown.middle : shown.view === 'callers' ? 'all functions by their own cost' : 'all') +
 	' · ' +
 	plain(graph.lay.total[0], report.metric()[1]) +
 	(comparing() && (shown.kind === 'cpu' || shown.metric % 3) ? ' per iteration' : '');
@@ -155,7 +149,10 @@ async function loadTree(at, kind) {
 	if (!shown.compare || !was || was.data[kind] === undefined) return report.trees[id];
 	if (!report.trees['+' + id]) {
 		const old = readTree(await unpack(was.data[kind]), kind);
-		report.trees['+' + id] = unite(report.trees[id], old, kind, [report.cases[at].rows[kind], was.rows[kind]]);
+		report.trees['+' + id] = unite(report.trees[id], old, kind, [
+			report.cases[at].rows[kind],
+			was.rows[kind]
+		]);
 	}
 	return report.trees['+' + id];
 }
@@ -224,7 +221,8 @@ function address() {
 	if (report.base && !shown.compare) parts.compare = '0';
 	if (comparing() && shown.width) parts.width = shown.width;
 	if (shown.middle && shown.view === 'sandwich') parts.of = shown.middle;
-	if (shown.filters.length) parts.filter = shown.filters.map((x) => x.map(encodeURIComponent).join(':')).join('/');
+	if (shown.filters.length)
+		parts.filter = shown.filters.map((x) => x.map(encodeURIComponent).join(':')).join('/');
 	if (shown.query) parts.search = shown.query;
 	if (shown.least) parts.least = shown.least;
 	if (graph.tree && graph.window !== WHOLE) parts.window = graph.window.map((v) => +v.toPrecision(6)).join();

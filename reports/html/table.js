@@ -16,7 +16,13 @@ const TABLE_COLUMNS = [
 
 // Compared, the shares make room for what was before.
 const columnsNow = () =>
-	listing.was ? TABLE_COLUMNS.map(([name, title, kind]) => [name, title.replace('Self %', 'Self before').replace('Total %', 'Total before'), kind]) : TABLE_COLUMNS;
+	listing.was
+		? TABLE_COLUMNS.map(([name, title, kind]) => [
+				name,
+				title.replace('Self %', 'Self before').replace('Total %', 'Total before'),
+				kind
+			])
+		: TABLE_COLUMNS;
 
 function placeText(f) {
 	const fn = report.functions,
@@ -44,7 +50,12 @@ function fillTable(tree) {
 	listing.rows = [];
 	const least = listing.all * leastNow();
 	for (let f = 0; f < fn.name.length; f++)
-		if (((listing.sums.total[f] > 0 && listing.sums.total[f] >= least) || (listing.was && listing.was.total[f] > least)) && (!match || match[f])) listing.rows.push(f);
+		if (
+			((listing.sums.total[f] > 0 && listing.sums.total[f] >= least) ||
+				(listing.was && listing.was.total[f] > least)) &&
+			(!match || match[f])
+		)
+			listing.rows.push(f);
 	const key = sortKey(listing.column),
 		order = listing.down ? -1 : 1;
 	listing.rows.sort((a, b) => {
@@ -93,13 +104,17 @@ function functionRow(f, index) {
 		'tr',
 		{ 'aria-rowindex': index + 2 },
 		make('td', number(sums.self[f], unit)),
-		was ? beforeCell(sums.self[f], was.self[f], unit) : make(
-			'td',
-			percent(share),
-			samples > 0 && make('small', ' ±' + decimals(binomial(share, samples) * 100, 1))
-		),
+		was
+			? beforeCell(sums.self[f], was.self[f], unit)
+			: make(
+					'td',
+					percent(share),
+					samples > 0 && make('small', ' ±' + decimals(binomial(share, samples) * 100, 1))
+				),
 		make('td', number(sums.total[f], unit)),
-		was ? beforeCell(sums.total[f], was.total[f], unit) : make('td', percent(all ? sums.total[f] / all : 0)),
+		was
+			? beforeCell(sums.total[f], was.total[f], unit)
+			: make('td', percent(all ? sums.total[f] / all : 0)),
 		make('td.text.main', name),
 		make('td.text.soft', moduleOf(f)),
 		make('td.text.soft', placeText(f))

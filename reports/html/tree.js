@@ -142,7 +142,9 @@ function childMap() {
 		keys = [-2],
 		lines = [0];
 	const slotOf = (parent, key, line) => {
-		let s = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(key, 0x85ebca6b) ^ Math.imul(line, 0xc2b2ae35)) >>> 0;
+		let s =
+			(Math.imul(parent, 0x9e3779b1) ^ Math.imul(key, 0x85ebca6b) ^ Math.imul(line, 0xc2b2ae35)) >>>
+			0;
 		for (s = (s ^ (s >>> 15)) & (slots.length - 1); slots[s]; s = (s + 1) & (slots.length - 1)) {
 			const node = slots[s];
 			if (parents[node] === parent && keys[node] === key && lines[node] === line) break;
@@ -151,7 +153,8 @@ function childMap() {
 	};
 	const grow = () => {
 		slots = new Int32Array(slots.length * 4);
-		for (let node = 1; node < keys.length; node++) slots[slotOf(parents[node], keys[node], lines[node])] = node;
+		for (let node = 1; node < keys.length; node++)
+			slots[slotOf(parents[node], keys[node], lines[node])] = node;
 	};
 	const child = (parent, key, line) => {
 		const s = slotOf(parent, key, line);

@@ -1,4 +1,5 @@
-// window.js - the part of the graph in sight: zoom by the wheel, pan by dragging, and the map of the whole above the graph.
+// window.js - what of the graph is in sight: zoom by the wheel, pan by dragging, the map of the whole above the graph,
+// the smallest frames.
 
 const MAP = 22;
 
@@ -84,7 +85,7 @@ function depthsOf(lay, width) {
 	const depths = (lay.depths = new Uint16Array(width)),
 		k = width / lay.total[0];
 	for (let level = 0; level < lay.rows; level++) {
-		for (let q = lay.start[level], end = lay.start[level + 1]; q < end; ) {
+		for (let q = lay.start[level], end = lay.start[level + 1]; q < end;) {
 			const left = lay.x[lay.order[q]] * k,
 				right = left + lay.total[lay.order[q]] * k;
 			const to = Math.max(Math.floor(left) + 1, Math.floor(right));
@@ -125,6 +126,17 @@ function drawMap() {
 	pen.strokeStyle = ink.accent;
 	pen.lineWidth = 1.5;
 	pen.strokeRect(left + 0.75, 0.75, wide - 1.5, MAP - 1.5);
+}
+
+// "0.25,0.5" of an address; what is no part of a whole counts as the whole.
+function windowOf(text) {
+	const [from, part] = (text || '').split(',').map(Number);
+	return from >= 0 && part > 0 && from + part <= 1 ? [from, part] : null;
+}
+
+// A minimum says nothing where each frame is a sample, and would take the sandwich its middle.
+function leastNow() {
+	return shown.view === 'sandwich' || shown.order === 'time' ? 0 : shown.least / 100;
 }
 
 // On the map a drag chooses what is in sight, a click moves it.
