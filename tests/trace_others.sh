@@ -1,0 +1,75 @@
+#!/bin/sh
+# trace_others.sh - who else comes onto the timeline: tests of cmocka by mew/cmocka.h, `mew gate`, and runs that are
+# stopped in the middle. Prints TAP.
+#
+# builddir and srcdir come from make; run by hand: builddir=BUILD srcdir=. sh tests/trace_others.sh
+set -u
+# shellcheck disable=SC2154 # make sets them
+here=$(cd "$srcdir/tests" && pwd) || exit 99
+mew=$builddir/mew
+bench=$builddir/tests/fx_trace
+# shellcheck source=tests/tap.sh
+. "$here/tap.sh"
+unset MEW_TRACE_DIR FX_GROUP_STATE
+mkdir tmp
+TMPDIR=$work/tmp
+export TMPDIR
+fast="--max-time 0.02 --min-warmup-time 0.001"
+
+shows() { # FILE WHAT PATTERN
+	run grep -c -- "$3" "$1"
+	check "$2" 0
+}
+
+clean() { # NAME: no directory of fragments, no file half written
+	run sh -c 'ls -A tmp; ls -A | grep -- "-trace\|partial"'
+	status=0
+	[ -s out ] && status=1
+	result "$1" $status "left behind"
+}
+
+# --- cmocka
+
+cmocka=$builddir/tests/fx_cmocka
+if [ -x "$cmocka" ]; then
+	for group in '' 1; do
+		export FX_GROUP_STATE=$group
+		[ -n "$group" ] || unset FX_GROUP_STATE
+		"$cmocka" plain >plain 2>&1
+		plain=$?
+		"$cmocka" with >untraced 2>&1
+		untraced=$?
+		rm -rf fragments
+		mkdir fragments
+		MEW_TRACE_DIR=$work/fragments "$cmocka" with >traced 2>&1
+		code=$?
+		status=0
+		cmp -s plain untraced && cmp -s plain traced && [ $plain = $untraced ] && [ $plain = $code ] && [ $plain = 2 ] || status=1
+		result "cmocka's group ${group:+with a state }says and returns the same, traced or not" $status
+	done
+	unset FX_GROUP_STATE
+	run sh -c 'ls fragments | wc -l; cat fragments/*.json | grep -c "\"ph\":\"X\""'
+	check "... and each set-up, test and teardown is a slice" 0 '^11$'
+	MEW_TRACE_DIR=$work/missing "$cmocka" with >traced 2>&1
+	code=$?
+	status=0
+	cmp -s plain traced && [ $code = 2 ] || status=1
+	result "... and nowhere to write fails no test" $status
+	MEW_TRACE_DIR=$work/fragments "$cmocka" with 'is_*' >traced 2>&1
+	"$cmocka" plain 'is_*' >plain 2>&1
+	run cmp plain traced
+	check "... nor does a filter mix the tests up" 0
+	export FX_TRACE_CHILD="$cmocka with >'$work/said' 2>&1 || true"
+	run "$mew" run $fast -k second --trace=cmocka.json "$bench"
+	check "a group under a traced run ends well" 0 second 'wrote cmocka.json'
+	unset FX_TRACE_CHILD
+	shows cmocka.json "... is a process of its own on the timeline" '"name":"process_name","args":{"name":"cmocka: tests"}'
+	shows cmocka.json "... with the tests" '"cat":"teardown","name":"uses_what_was_made"'
+	shows cmocka.json "... and those that never returned" '"name":"fails".*"state":"failed or skipped"'
+	shows cmocka.json "... and names that need care" '"name":"a \\"quoted\\" name"'
+	run "$mew" trace-check cmocka.json
+	check "... and the trace is sound" 0 ', 0 faults$'
+	rm -f cmocka.json
+else
+	skip "tests of cmocka on the timeline" "cmocka was not found"
+fi
