@@ -28,7 +28,7 @@ struct mew_open_case {
 	uint32_t item;
 	enum mew_pass pass;
 	struct mew_phases phases;
-	uint64_t opened_ns, flow; /* on the timeline; flow leads from its calibration to its measurements */
+	uint64_t opened_ns, calibrated_ns; /* on the timeline: an arrow leads from its calibration to its measurements */
 };
 
 void mew_runner_init(struct mew_runner *r, const struct mew_catalogue *catalogue, const struct mew_hook *const *hooks,
@@ -96,7 +96,6 @@ static void trace_block(struct mew_open_case *open, const struct mew_request *rq
 {
 	struct mew_trace_args args = { 0 };
 	struct mew_trace_slice s = { .category = "phase", .name = mew_phase_name(rq->phase), .start_ns = start_ns, .args = &args };
-	static uint64_t flows;
 
 	if (!mew_trace_is_on())
 		return;
@@ -106,15 +105,12 @@ static void trace_block(struct mew_open_case *open, const struct mew_request *rq
 	mew_trace_arg_number(&args, "iterations", iterations_of(row));
 	if (status != MEW_OK)
 		mew_trace_arg_text(&args, "failed", mew_status_name(status));
-	if (rq->phase == MEW_PHASE_CALIBRATION_LOOPS && status == MEW_OK) {
-		s.flow = open->flow = ++flows;
-		s.direction = MEW_TRACE_FLOW_OUT;
-	} else if (rq->phase == MEW_PHASE_MEASUREMENT_VALUE && open->flow != 0) {
-		s.flow = open->flow;
-		s.direction = MEW_TRACE_FLOW_IN;
-	}
 	s.end_ns = mew_os_now_ns();
 	mew_trace_slice(&s);
+	if (rq->phase == MEW_PHASE_CALIBRATION_LOOPS && status == MEW_OK)
+		open->calibrated_ns = s.end_ns;
+	else if (rq->phase == MEW_PHASE_MEASUREMENT_VALUE && open->calibrated_ns != 0)
+		mew_trace_arrow("calibration", open->calibrated_ns, start_ns);
 	if (rq->phase == MEW_PHASE_CPU_VALUE && status == MEW_OK)
 		trace_samples(row);
 	mew_trace_resident();

@@ -239,17 +239,18 @@ static void put_args(const struct mew_trace_args *args)
 		mew_trace_text_add(&state.text, ",\"args\":{%s}", args->text);
 }
 
-static void put_span(const char *category, const char *name, int tid, uint64_t start_ns, uint64_t duration_ns)
+static void put_span(const struct mew_trace_record *r, int tid, const struct mew_trace_args *args)
 {
 	uint64_t id = ++state.spans;
 
-	event("b", category, name, tid);
+	event("b", r->group, r->name, tid);
 	mew_trace_text_add(&state.text, ",\"id2\":{\"local\":\"0x%" PRIx64 "\"}", id);
-	at_time(start_ns);
+	at_time(r->time_ns);
+	put_args(args);
 	done();
-	event("e", category, name, tid);
+	event("e", r->group, r->name, tid);
 	mew_trace_text_add(&state.text, ",\"id2\":{\"local\":\"0x%" PRIx64 "\"}", id);
-	at_time(start_ns + (duration_ns > 0 ? duration_ns : 1));
+	at_time(r->time_ns + (r->value > 0 ? r->value : 1));
 	done();
 }
 
@@ -271,7 +272,7 @@ static void put_record(const struct mew_trace_record *r, int tid)
 		done();
 		break;
 	case MEW_TRACE_ASYNC:
-		put_span(r->group, r->name, tid, r->time_ns, r->value);
+		put_span(r, tid, NULL);
 		break;
 	case MEW_TRACE_MARK:
 		event("i", r->group, r->name, tid);
@@ -292,9 +293,6 @@ void mew_trace_slice(const struct mew_trace_slice *s)
 	event("X", s->category, s->name, shown_tid());
 	at_time(s->start_ns);
 	at("dur", s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 1);
-	if (s->direction != MEW_TRACE_NO_FLOW)
-		mew_trace_text_add(&state.text, ",\"bind_id\":\"0x%" PRIx64 "\",\"flow_%s\":true", s->flow,
-				   s->direction == MEW_TRACE_FLOW_OUT ? "out" : "in");
 	put_args(s->args);
 	done();
 	release();
@@ -309,6 +307,16 @@ void mew_trace_mark(const char *category, const char *name, uint64_t time_ns, co
 	at_time(time_ns);
 	put_args(args);
 	done();
+	release();
+}
+
+void mew_trace_span(const char *category, const char *name, uint64_t start_ns, uint64_t end_ns, const struct mew_trace_args *args)
+{
+	const struct mew_trace_record r = { MEW_TRACE_ASYNC, category, name, start_ns, end_ns > start_ns ? end_ns - start_ns : 1 };
+
+	if (!ready())
+		return;
+	put_span(&r, shown_tid(), args);
 	release();
 }
 

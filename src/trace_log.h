@@ -24,14 +24,10 @@ struct mew_trace_args {
 void mew_trace_arg_text(struct mew_trace_args *a, const char *key, const char *value); /* NULL: left out */
 void mew_trace_arg_number(struct mew_trace_args *a, const char *key, uint64_t value);
 
-enum mew_trace_flow { MEW_TRACE_NO_FLOW, MEW_TRACE_FLOW_OUT, MEW_TRACE_FLOW_IN };
-
 struct mew_trace_slice {
 	const char *category, *name;
 	uint64_t start_ns, end_ns;
 	const struct mew_trace_args *args; /* may be NULL */
-	uint64_t flow;                     /* arrows go from OUT to IN of the same number in this process */
-	enum mew_trace_flow direction;
 };
 
 /*
@@ -50,8 +46,13 @@ void mew_trace_drain(void);
 /* One event on the calling thread's line. Nothing happens where no trace is asked for. */
 void mew_trace_slice(const struct mew_trace_slice *s);
 void mew_trace_mark(const char *category, const char *name, uint64_t time_ns, const struct mew_trace_args *args);
+/* One that may overlap others: drawn on a line of its own. */
+void mew_trace_span(const char *category, const char *name, uint64_t start_ns, uint64_t end_ns, const struct mew_trace_args *args);
 void mew_trace_counter(const char *name, const char *series, uint64_t time_ns, uint64_t value);
-/* An arrow from just before the end of a slice that ended at from_ns to the one that starts at to_ns, on this thread's line. */
+/*
+ * An arrow from just before the end of a slice that ended at from_ns to the one that starts at to_ns, on this thread's line.
+ * Not by bind_id on the slices: catapult would complain of arguments that both have.
+ */
 void mew_trace_arrow(const char *name, uint64_t from_ns, uint64_t to_ns);
 /* Resident memory of the process, now. */
 void mew_trace_resident(void);

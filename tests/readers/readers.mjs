@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expected, hostile, load } from './model.mjs';
+import { catapult, counted, findCatapult } from './trace.mjs';
 
 const { MEW, RESULTS, WORK, READERS_DIR, PLAYWRIGHT_DIR, CHROMIUM } = process.env,
 	fresh = join(WORK, 'fresh.mew.json'),
@@ -118,13 +119,17 @@ const speedscope = !READERS_DIR
 	LIMIT = { timeout: 60000 };
 let browser;
 
-// Open a file as a user does who drops it on the page; what the page then says, or the error it shows.
-async function show(path, name) {
+async function start() {
 	if (!browser) {
 		const { chromium } = createRequire(PLAYWRIGHT_DIR + '/')('playwright-core');
 		browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
 	}
-	const page = await browser.newPage(),
+	return browser;
+}
+
+// Open a file as a user does who drops it on the page; what the page then says, or the error it shows.
+async function show(path, name) {
+	const page = await (await start()).newPage(),
 		script = join(WORK, 'load.js'),
 		errors = [];
 	page.on('pageerror', (error) => errors.push(error.message));
@@ -167,6 +172,44 @@ test('speedscope refuses a broken file, so that the checks above mean something'
 	const { page, errors } = await show(path, 'a.speedscope.json').catch((error) => ({ errors: [error.message] }));
 	if (page) await page.close();
 	equal(errors.length > 0, true, 'a complaint');
+});
+
+// --- the timeline ---------------------------------------------------------------------------------------------------
+
+const traces = { golden: join(RESULTS, '../trace.json'), fresh: join(WORK, 'trace.json') },
+	goTree = findCatapult(),
+	viewer = !goTree
+		? 'catapult is not installed: Debian has it in golang-src'
+		: !PLAYWRIGHT_DIR
+			? 'playwright-core is not installed: npm ci --prefix tests/browser'
+			: !CHROMIUM
+				? 'chromium is not installed'
+				: '';
+
+for (const [name, path] of Object.entries(traces)) {
+	if (!existsSync(path)) continue;
+	test(`catapult shows every event of a trace and warns of none: ${name}`, viewer, async () => {
+		const text = readFileSync(path, 'utf8'),
+			want = counted(text),
+			seen = await catapult(await start(), goTree, text, name === 'fresh' ? process.env.MEW_TRACE_PICTURE : '');
+		seen.processes.sort();
+		seen.threads.sort();
+		for (const key of Object.keys(want)) equal(seen[key], want[key], key);
+		if (name === 'fresh') {
+			equal(seen.deep >= 5, true, 'run, pass, program, case, repetition inside each other');
+			equal(seen.flows > 0, true, 'arrows');
+		}
+	});
+	test(`speedscope opens a trace: ${name}`, speedscope, async () => {
+		const { page, errors } = await show(path, 'a.json');
+		if (page) await page.close();
+		if (errors.length) throw new Error(errors.join('; '));
+	});
+}
+test('catapult warns of a broken trace, so that the checks above mean something', viewer, async () => {
+	const event = '{"ph":"E","pid":1,"tid":1,"name":"x","ts":1}',
+		seen = await catapult(await start(), goTree, `{"traceEvents":[${event}]}`, '');
+	equal(seen.warnings.length > 0, true, 'a warning');
 });
 
 // --- Firefox Profiler ----------------------------------------------------------------------------------------------
