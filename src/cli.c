@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
-#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,17 +221,6 @@ static int when(const char *shown, const char *text, enum mew_when *out)
 	return mew_when_parse(text, out) ? MEW_EXIT_FINE : mew_cli_bad(shown, text, "auto, always or never");
 }
 
-static int redact(struct mew_cli *c, const char *text)
-{
-	regex_t re;
-
-	if (regcomp(&re, text, REG_EXTENDED | REG_NOSUB) != 0)
-		return mew_cli_bad("--redact", text, "an extended regular expression");
-	regfree(&re);
-	c->redact = text;
-	return MEW_EXIT_FINE;
-}
-
 static int capture(struct mew_cli *c, const char *text)
 {
 	if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
@@ -317,12 +305,9 @@ static int apply(struct mew_cli *c, int id, const char *value)
 	case F_COLOR:
 		return when("--color", value, &c->color);
 	case F_TRACE:
-		if (value != NULL && value[0] == '\0')
-			return mew_cli_bad("--trace", value, "a file name");
-		c->trace = value != NULL ? value : MEW_TRACE_DEFAULT;
-		return MEW_EXIT_FINE;
+		return mew_cli_trace_file(&c->trace, value);
 	case F_REDACT:
-		return redact(c, value);
+		return mew_cli_trace_redact(value);
 	case F_PROGRESS:
 		return when("--progress", value, &c->progress);
 	case F_VERSION:
@@ -407,8 +392,8 @@ int mew_cli_parse_record(struct mew_cli *c, int argc, char **argv)
 	mew_plan_defaults(&c->plan);
 	c->plan.interval = 0.001;
 	c->plan.clock = MEW_CLOCK_CPU;
-	c->argc = argc;
-	c->argv = argv;
+	c->trace.argc = argc;
+	c->trace.argv = argv;
 	long_options(options, MEW_COUNTOF(options), record_flags, MEW_COUNTOF(record_flags));
 	code = parse(c, argc, argv, "+:qv", options);
 	if (!c->passes[MEW_PASS_MEMORY] && !c->passes[MEW_PASS_CPU])
@@ -424,8 +409,8 @@ int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
 	*c = (struct mew_cli){ .passes = { true, false, false }, .host = { .capture = true } };
 	mew_plan_defaults(&c->plan);
 	c->host.hooks = c->hooks;
-	c->argc = argc;
-	c->argv = argv;
+	c->trace.argc = argc;
+	c->trace.argv = argv;
 	long_options(options, MEW_COUNTOF(options), flags, MEW_COUNTOF(flags));
 	code = parse(c, argc, argv, ":k:F:t:qv", options);
 	if (code != MEW_EXIT_FINE)

@@ -18,6 +18,12 @@ struct mew_cli_output {
 	const char *path;
 };
 
+struct mew_cli_trace {
+	const char *file;   /* of --trace; NULL: none */
+	int argc;           /* of the command line as it was given */
+	char **argv;
+};
+
 struct mew_cli {
 	struct mew_plan_options plan;
 	struct mew_host_options host;
@@ -28,10 +34,7 @@ struct mew_cli {
 	const char *hooks[MEW_CLI_LIST_MAX];
 	struct mew_cli_output outputs[MEW_CLI_LIST_MAX];
 	size_t noutputs;
-	const char *trace;  /* the file of --trace; NULL: none */
-	const char *redact; /* what command lines in it do not show */
-	int argc;           /* of the command line as it was given */
-	char **argv;
+	struct mew_cli_trace trace;
 	bool record;        /* a whole program: tables on standard error, its iteration is one */
 	bool follow;        /* record: children too */
 	double start_after; /* record: seconds until the window opens */

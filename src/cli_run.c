@@ -353,7 +353,7 @@ int mew_cli_run(struct mew_cli *c)
 		c->plan.progress_data = &r;
 		mew_progress_init(&r.progress, c->progress);
 		mew_environment_machine(r.model);
-		code = mew_cli_trace_begin(c);
+		code = mew_cli_trace_begin(&c->trace);
 		if (code == MEW_EXIT_FINE)
 			code = run_all(&r);
 		mew_progress_clear(&r.progress);
@@ -366,7 +366,7 @@ int mew_cli_run(struct mew_cli *c)
 	free(r.cases);
 	free(r.ncases);
 	mew_model_free(r.model);
-	return mew_cli_trace_end(c, r.measured, code); /* the workers have left, and their fragments are whole */
+	return mew_cli_trace_end(&c->trace, r.measured, code); /* the workers have left, and their fragments are whole */
 }
 
 int mew_main(int argc, char **argv)

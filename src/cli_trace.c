@@ -17,6 +17,7 @@
 
 #include "error.h"
 #include "os.h"
+#include "trace_command.h"
 #include "trace_merge.h"
 
 #define PAIRS 256u
@@ -31,56 +32,39 @@ static struct {
 	size_t npairs;
 } trace = { .directory = -1 };
 
-/* --- what the file does not show -------------------------------------------------------------------------------- */
+/* --- flags ------------------------------------------------------------------------------------------------------ */
 
-char *mew_cli_redact(const regex_t *what, const char *text)
+int mew_cli_trace_file(struct mew_cli_trace *t, const char *value)
 {
-	size_t n = strlen(text), used = 0;
-	char *out = malloc(n * 4 + 4); /* at worst "***" stands for each character */
-	regmatch_t match;
-	int flags = 0;
-
-	if (out == NULL)
-		return NULL;
-	while (*text != '\0' && regexec(what, text, 1, &match, flags) == 0) {
-		size_t before = (size_t)match.rm_so, length = (size_t)(match.rm_eo - match.rm_so);
-
-		if (length == 0)
-			before++; /* an empty match hides nothing; look behind the next character */
-		memcpy(out + used, text, before);
-		used += before;
-		if (length > 0) {
-			memcpy(out + used, "***", 3);
-			used += 3;
-		}
-		text += before + length;
-		flags = REG_NOTBOL;
-	}
-	memcpy(out + used, text, strlen(text) + 1);
-	return out;
+	if (value != NULL && value[0] == '\0')
+		return mew_cli_bad("--trace", value, "a file name");
+	t->file = value != NULL ? value : MEW_TRACE_DEFAULT;
+	return MEW_EXIT_FINE;
 }
 
-/* Without --redact no command line is shown: it may hold what must not leave this machine. */
-static void add_command(const struct mew_cli *c, struct mew_trace_args *args)
+int mew_cli_trace_redact(const char *value)
+{
+	if (!mew_trace_redact(value))
+		return mew_cli_bad("--redact", value, "an extended regular expression");
+	return MEW_EXIT_FINE;
+}
+
+static void add_command(const struct mew_cli_trace *t, struct mew_trace_args *args)
 {
 	size_t bytes = 1;
 	char *line, *shown;
-	regex_t what;
 
-	if (c->redact == NULL || regcomp(&what, c->redact, REG_EXTENDED) != 0)
-		return;
-	for (int i = 0; i < c->argc; i++)
-		bytes += strlen(c->argv[i]) + 1;
+	for (int i = 0; i < t->argc; i++)
+		bytes += strlen(t->argv[i]) + 1;
 	line = calloc(bytes, 1);
-	for (int i = 0; line != NULL && i < c->argc; i++) {
+	for (int i = 0; line != NULL && i < t->argc; i++) {
 		(void)strcat(line, i > 0 ? " " : "");
-		(void)strcat(line, c->argv[i]);
+		(void)strcat(line, t->argv[i]);
 	}
-	shown = line != NULL ? mew_cli_redact(&what, line) : NULL;
+	shown = line != NULL ? mew_trace_shown_line(line) : NULL;
 	mew_trace_arg_text(args, "command", shown);
 	free(shown);
 	free(line);
-	regfree(&what);
 }
 
 /* --- begin ------------------------------------------------------------------------------------------------------ */
@@ -137,21 +121,21 @@ static void discard(void)
 	forget();
 }
 
-static int begin(const struct mew_cli *c)
+static int begin(const struct mew_cli_trace *t)
 {
 	const char *base = getenv("TMPDIR");
 	struct mew_error err;
 
 	if (asprintf(&trace.path, "%s/mew-trace.XXXXXX", base != NULL && base[0] == '/' ? base : "/tmp") < 0)
 		trace.path = NULL;
-	if (asprintf(&trace.partial, "%s.partial", c->trace) < 0)
+	if (asprintf(&trace.partial, "%s.partial", t->file) < 0)
 		trace.partial = NULL;
 	if (trace.path == NULL || trace.partial == NULL || mkdtemp(trace.path) == NULL ||
 	    (trace.directory = open(trace.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
 		mew_cli_complain("trace: no directory for fragments in %s: %s; set TMPDIR", base != NULL ? base : "/tmp", strerror(errno));
 		return MEW_EXIT_USAGE;
 	}
-	make_parents(c->trace);
+	make_parents(t->file);
 	if (mew_trace_log_begin(NULL, trace.partial, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
 		free(trace.partial); /* it is not ours */
@@ -162,12 +146,12 @@ static int begin(const struct mew_cli *c)
 	return MEW_EXIT_FINE;
 }
 
-int mew_cli_trace_begin(const struct mew_cli *c)
+int mew_cli_trace_begin(const struct mew_cli_trace *t)
 {
 	const char *inherited = getenv(MEW_TRACE_DIR_VARIABLE);
 	static bool registered;
 
-	if (c->trace == NULL)
+	if (t->file == NULL)
 		return MEW_EXIT_FINE;
 	if (inherited != NULL && inherited[0] != '\0') {
 		mew_cli_complain("--trace: this run is part of a traced one and shows there; unset %s for a file of its own",
@@ -178,7 +162,7 @@ int mew_cli_trace_begin(const struct mew_cli *c)
 		registered = true;
 	trace.pid = (int)getpid();
 	trace.npairs = 0;
-	if (begin(c) != MEW_EXIT_FINE) {
+	if (begin(t) != MEW_EXIT_FINE) {
 		discard();
 		return MEW_EXIT_USAGE;
 	}
@@ -217,12 +201,12 @@ static void say(const char *text)
 	mew_cli_complain("trace: %s", text);
 }
 
-static int finish(const struct mew_cli *c, int code)
+static int finish(const struct mew_cli_trace *t, int code)
 {
 	struct mew_trace_merge m = {
 		.own = trace.partial,
 		.directory = trace.directory,
-		.output = c->trace,
+		.output = t->file,
 		.zero_ns = trace.zero_ns,
 		.pairs = trace.pairs,
 		.npairs = trace.npairs,
@@ -235,7 +219,7 @@ static int finish(const struct mew_cli *c, int code)
 		forget();
 		return code != MEW_EXIT_FINE ? code : MEW_EXIT_USAGE;
 	}
-	(void)fprintf(stderr, "trace: wrote %s (%zu events", c->trace, m.events);
+	(void)fprintf(stderr, "trace: wrote %s (%zu events", t->file, m.events);
 	if (m.bad + m.dropped + m.lost > 0)
 		(void)fprintf(stderr, "; left out: %llu malformed, %llu without a partner, %llu that did not fit", (unsigned long long)m.bad,
 			      (unsigned long long)m.dropped, (unsigned long long)m.lost);
@@ -244,7 +228,7 @@ static int finish(const struct mew_cli *c, int code)
 	return code;
 }
 
-int mew_cli_trace_end(const struct mew_cli *c, bool keep, int code)
+int mew_cli_trace_end(const struct mew_cli_trace *t, bool keep, int code)
 {
 	struct mew_trace_args args = { 0 };
 
@@ -253,12 +237,12 @@ int mew_cli_trace_end(const struct mew_cli *c, bool keep, int code)
 		return code;
 	}
 	mew_trace_arg_number(&args, "exit_code", (uint64_t)code);
-	add_command(c, &args);
+	add_command(t, &args);
 	mew_cli_trace_since((uint64_t)trace.zero_ns, "run", "run", &args);
 	mew_cli_trace_tick();
 	mew_trace_log_end();
 	if (keep)
-		return finish(c, code);
+		return finish(t, code);
 	discard();
 	return code;
 }

@@ -5,12 +5,14 @@
 #ifndef MEW_CLI_TRACE_H
 #define MEW_CLI_TRACE_H
 
-#include <regex.h>
-
 #include "cli.h"
 #include "trace_log.h"
 
 #define MEW_TRACE_DEFAULT "mew-trace.json"
+
+/* The values of --trace and --redact. Return MEW_EXIT_FINE, or MEW_EXIT_USAGE after a line that names the flag. */
+int mew_cli_trace_file(struct mew_cli_trace *t, const char *value);
+int mew_cli_trace_redact(const char *value);
 
 /*
  * Begin the trace that the flags ask for: make the file's directory and one for fragments, and export MEW_TRACE_DIR. Where
@@ -18,7 +20,7 @@
  *
  * Returns  MEW_EXIT_FINE, also when no trace is asked for; MEW_EXIT_USAGE after a line on standard error
  */
-int mew_cli_trace_begin(const struct mew_cli *c);
+int mew_cli_trace_begin(const struct mew_cli_trace *t);
 
 /* A reading of the clocks, at most every 50 ms. */
 void mew_cli_trace_tick(void);
@@ -34,9 +36,6 @@ void mew_cli_trace_since(uint64_t start_ns, const char *category, const char *na
  * Returns  code; MEW_EXIT_USAGE when it was fine and the trace could not be written. Then what there is stays, and a line
  *          says where
  */
-int mew_cli_trace_end(const struct mew_cli *c, bool keep, int code);
-
-/* `text` with what the extended regular expression matches replaced by "***"; the caller frees it. NULL without memory. */
-char *mew_cli_redact(const regex_t *what, const char *text);
+int mew_cli_trace_end(const struct mew_cli_trace *t, bool keep, int code);
 
 #endif

@@ -10,6 +10,7 @@
 #include "host_internal.h"
 #include "os.h"
 #include "launch.h"
+#include "trace_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +23,20 @@
 
 #define HELLO_NS ((uint64_t)20 * 1000000000u)
 
+/* Reap the worker; its wait status. */
+static int end_worker(struct mew_host *h, bool kill_first)
+{
+	int status = mew_launch_end(h->pid, kill_first);
+
+	mew_trace_command(h->program, h->program, h->started_ns, status);
+	h->pid = 0;
+	return status;
+}
+
 void mew_host_kill(struct mew_host *h)
 {
 	if (h->pid > 0)
-		(void)mew_launch_end(h->pid, true);
+		(void)end_worker(h, true);
 	if (h->fd >= 0)
 		(void)close(h->fd);
 	h->pid = 0;
@@ -41,7 +52,7 @@ void mew_host_kill(struct mew_host *h)
 static int lost(struct mew_host *h, int got, struct mew_error *err)
 {
 	char how[96];
-	int pid = h->pid, status;
+	int status;
 
 	if (got == MEW_E_BUSY) {
 		mew_host_kill(h);
@@ -51,8 +62,7 @@ static int lost(struct mew_host *h, int got, struct mew_error *err)
 		mew_host_kill(h);
 		return mew_error_set(err, MEW_E_BODY, "did not end within --timeout %g s; its process was killed", h->options->timeout);
 	}
-	h->pid = 0;
-	status = mew_launch_end(pid, got != 0);
+	status = end_worker(h, got != 0);
 	mew_host_kill(h);
 	mew_launch_describe(status, how, sizeof how);
 	return mew_error_set(err, MEW_E_BODY, "the benchmark's process was lost: %s", how);
@@ -100,6 +110,7 @@ static int start(struct mew_host *h, struct mew_error *err)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
 		return mew_error_errno(err, MEW_E_IO, "no socket for %s", h->program);
 	s.channel = pair[1];
+	h->started_ns = mew_os_now_ns();
 	h->pid = mew_launch_worker(&s, err);
 	(void)close(pair[1]);
 	h->fd = pair[0];
@@ -116,13 +127,11 @@ static int not_a_mew_program(struct mew_host *h, int got, struct mew_error *err)
 {
 	char *said;
 	char how[96] = "it did not answer";
-	int pid = h->pid;
 
-	h->pid = 0;
 	if (got == 0)
-		mew_launch_describe(mew_launch_end(pid, false), how, sizeof how);
+		mew_launch_describe(end_worker(h, false), how, sizeof how);
 	else
-		(void)mew_launch_end(pid, true);
+		(void)end_worker(h, true);
 	mew_host_kill(h);
 	said = mew_host_take_output(h);
 	(void)mew_error_set(err, MEW_E_INVALID, "%s is not a mew program (%s): it must end with MEW_MAIN()%s%.80s", h->program, how,
@@ -248,8 +257,7 @@ void mew_host_retire(struct mew_host *h)
 	if (h->fd >= 0) { /* an end of file tells the worker to leave; it tears down what is open */
 		(void)shutdown(h->fd, SHUT_WR);
 		if (h->pid > 0)
-			(void)mew_launch_end(h->pid, false);
-		h->pid = 0;
+			(void)end_worker(h, false);
 	}
 	mew_host_kill(h);
 }

@@ -35,6 +35,7 @@ struct mew_host {
 
 	/* the running worker */
 	int pid, fd, output_fd;
+	uint64_t started_ns;    /* for the timeline */
 	const char *preload;    /* LD_PRELOAD for it, or NULL */
 	enum mew_pass pass;
 	unsigned char *opened;  /* per case: open in this worker */

@@ -73,3 +73,49 @@ if [ -x "$cmocka" ]; then
 else
 	skip "tests of cmocka on the timeline" "cmocka was not found"
 fi
+
+# --- gate
+
+gate="$mew gate --base $builddir/tests/fx_gate --head $builddir/tests/fx_gate -k spin --samples 8 --rounds 5 --memory 20"
+run $gate --trace=gate.json --inconclusive pass
+check "a gate says where its trace is" 0 '' 'trace: wrote gate.json'
+for pattern in '"cat":"case","name":"spin".*"observations":' '"name":"pair of processes"' \
+	'"cat":"command","name":"fx_gate".*"state":"done","exit_code":0' '"name":"measurement/value"' '"name":"run".*"exit_code":0'; do
+	shows gate.json "... with $pattern" "$pattern"
+done
+run grep -c '"command":"' gate.json
+check "... and no command line unless it may be shown" 1
+run "$mew" trace-check gate.json
+check "... and the trace is sound" 0 ', 0 faults$'
+run $gate --trace=deep/gate.json --redact "$builddir" --inconclusive pass
+check "--redact shows command lines" 0
+shows deep/gate.json "... of each command, without what it hides" '"cat":"command",.*"command":"\*\*\*/tests/fx_gate"'
+run grep -c -- "$builddir/" deep/gate.json
+check "... nowhere" 1
+rm -rf gate.json deep
+run $gate --trace=refused.json -k nothing-has-this-name
+check "a gate that is refused has no trace" 4
+clean "... and leaves nothing behind"
+
+# --- stopped in the middle
+
+stop() { # SIGNAL
+	"$mew" run --min-time 20 --max-time 20 -k first --trace=stopped.json "$bench" >out 2>err </dev/null &
+	pid=$!
+	tries=0
+	while [ ! -s stopped.json.partial ] && [ $tries -lt 200 ]; do
+		sleep 0.05
+		tries=$((tries + 1))
+	done
+	sleep 0.5
+	kill -"$1" $pid
+	wait $pid
+	code=$?
+}
+stop TERM
+check "a run that is interrupted" 4 '' 'wrote stopped.json'
+run "$mew" trace-check stopped.json
+check "... has a sound trace" 0 ', 0 faults$'
+rm -f stopped.json
+clean "... and leaves nothing else behind"
+finish

@@ -7,6 +7,7 @@
 #include "cmd.h"
 
 #include "cli.h"
+#include "cli_trace.h"
 #include "environment.h"
 #include "error.h"
 #include "gate.h"
@@ -23,7 +24,7 @@
 
 enum flag_id {
 	F_BASE = 256, F_HEAD, F_CONTEXT, F_LIMIT, F_STRICT, F_RULE, F_INCONCLUSIVE, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY,
-	F_SEED, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV, F_OUTPUT, F_TIMEOUT, F_COLOR, F_PROGRESS, F_HELP
+	F_SEED, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV, F_OUTPUT, F_TRACE, F_REDACT, F_TIMEOUT, F_COLOR, F_PROGRESS, F_HELP
 };
 
 static const struct flag {
@@ -51,6 +52,8 @@ static const struct flag {
 	{ F_HEAD_REV, "head-rev", required_argument, "--head-rev TEXT", "what the reports call the head" },
 	{ F_WORKLOAD_REV, "workload-rev", required_argument, "--workload-rev TEXT", "the input both work on, recorded" },
 	{ F_OUTPUT, "output", required_argument, "--output DIR", "mew-gate.md, summary.json, samples.json, junit.xml, metrics.otlp.json" },
+	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the gate on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
+	{ F_REDACT, "redact", required_argument, "--redact RE", "show command lines in it, \"***\" for what matches" },
 	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a process is invalid (none)" },
 	{ 'q', NULL, no_argument, "-q", "no table: the exit code and the files alone" },
 	{ 'v', NULL, no_argument, "-v", "also the exact metrics that are equal" },
@@ -67,7 +70,8 @@ struct asked {
 	const char *pattern, *literal;
 	const char *tags[LIST_MAX];
 	size_t ntags;
-	bool help, samples_given, seed_given;
+	bool help, samples_given, seed_given, measured;
+	struct mew_cli_trace trace;
 	char today[16];
 };
 
@@ -194,6 +198,10 @@ static int apply_text(struct asked *a, int id, char *value)
 		return limit(a, value);
 	case F_RULE:
 		return rule(a, value);
+	case F_TRACE:
+		return mew_cli_trace_file(&a->trace, value);
+	case F_REDACT:
+		return mew_cli_trace_redact(value);
 	case F_INCONCLUSIVE:
 		return unsure(a, value);
 	default:
@@ -350,7 +358,8 @@ static int run(struct asked *a)
 		for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
 			mew_environment_machine(g->models[side]);
 		code = mew_gate_programs(g);
-		if (code == MEW_EXIT_FINE)
+		a->measured = code == MEW_EXIT_FINE;
+		if (a->measured)
 			code = judge_and_write(g);
 	}
 	if (g != NULL)
@@ -362,6 +371,7 @@ static int run(struct asked *a)
 int mew_cmd_gate(int argc, char **argv)
 {
 	struct asked a = {
+		.trace = { .argc = argc, .argv = argv },
 		.o = { .pairs = 200, .rounds = 15, .memory_iterations = 100, .host = { .capture = true } },
 	};
 	int code = parse(&a, argc, argv);
@@ -375,7 +385,11 @@ int mew_cmd_gate(int argc, char **argv)
 	a.o.host.cancelled = mew_cli_catch_interrupts();
 	code = complete(&a);
 	if (code == MEW_EXIT_FINE) {
-		code = run(&a);
+		code = mew_cli_trace_begin(&a.trace);
+		if (code == MEW_EXIT_FINE) {
+			code = run(&a);
+			code = mew_cli_trace_end(&a.trace, a.measured, code);
+		}
 		mew_select_fini(&a.o.select);
 	}
 	return code;

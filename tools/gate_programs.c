@@ -8,6 +8,7 @@
 #include "gate.h"
 
 #include "cli.h"
+#include "cli_trace.h"
 #include "error.h"
 #include "os.h"
 #include "plan.h"
@@ -220,22 +221,39 @@ static int observe(struct programs *p, struct mew_pair *pair, struct mew_gate_ca
 	return MEW_E_NOMEM;
 }
 
+static void trace_case(const struct mew_gate_case *c, uint64_t start_ns)
+{
+	static const char *const stages[] = { "looking", "confirming", "decided" };
+	struct mew_trace_args args = { 0 };
+
+	mew_trace_arg_text(&args, "label", c->label);
+	mew_trace_arg_number(&args, "observations", c->series.n);
+	mew_trace_arg_text(&args, "state", c->reason != NULL ? "failed" : stages[c->stage]);
+	mew_trace_arg_text(&args, "reason", c->reason);
+	mew_cli_trace_since(start_ns, "case", c->key, &args);
+}
+
 /* One pair of fresh processes for all cases that are not decided. Returns a status that ends the gate. */
 static int sweep(struct programs *p, struct mew_error *err)
 {
 	struct mew_gate *g = p->g;
+	uint64_t start = mew_os_now_ns();
 	int status = mew_pair_fresh(&p->pair, err);
 
 	for (size_t i = 0; i < g->ncases && status == MEW_OK && !is_cancelled(p); i++) {
 		struct mew_gate_case *c = &g->cases[i];
+		uint64_t case_start = mew_os_now_ns();
 
 		if (c->stage == MEW_GATE_DECIDED || c->series.n >= g->options->pairs)
 			continue;
 		mew_progress_show(&p->progress, c, c->key, 0, "gate", c->series.n, g->options->pairs);
 		if (observe(p, &p->pair, c, &c->series, false) == MEW_OK)
 			status = mew_gate_look(g, c, g->ncases, err);
+		trace_case(c, case_start);
 	}
 	g->processes++;
+	mew_cli_trace_since(start, "repetition", "pair of processes", NULL);
+	mew_cli_trace_tick();
 	return status;
 }
 
