@@ -1,6 +1,6 @@
 /*
  * mew/cmocka.h - tests of cmocka on the timeline of a traced run (`mew run --trace`, mew(1)).
- * Needs nothing of mew but this file: neither mew.h nor a library. Include it after cmocka.h, in one file a group.
+ * Layer L0: needs nothing of mew but this file, neither mew.h nor a library. Include it after cmocka.h, in one file a group.
  *
  *     return mew_cmocka_run_group_tests(tests, group_setup, group_teardown);
  *
