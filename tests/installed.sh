@@ -39,6 +39,9 @@ fi
 # a recursive make must not see the flags of the one that runs the tests
 try "make install" env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL "${MAKE-make}" -s -C "$builddir" install DESTDIR="$work/root"
 root=$work/root$prefix
+share=$root/share
+try "completion of bash, zsh and fish is where they look" ls "$share/bash-completion/completions/mew" \
+	"$share/zsh/site-functions/_mew" "$share/fish/vendor_completions.d/mew.fish"
 export PKG_CONFIG_PATH="$root/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$work/root"
 export LD_LIBRARY_PATH="$root/lib"
 flags=$(pkg-config --cflags --libs mew)
