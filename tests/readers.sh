@@ -44,6 +44,6 @@ RESULTS=$here/golden/results.mew.json
 export CHROMIUM PLAYWRIGHT_DIR READERS_DIR WORK HOME MEW RESULTS
 "$MEW" run -q --max-time 0.02 --min-warmup-time 0.001 --cpu --memory=50 -k 'good/(fine|heap)' --json "$WORK/fresh.mew.json" \
 	"$builddir/tests/fx_bench" >"$WORK/log" 2>&1 || rm -f "$WORK/fresh.mew.json"
-"$MEW" run -q --max-time 0.02 --min-warmup-time 0.001 --cpu --memory=50 -k 'first|second' --trace="$WORK/trace.json" \
+"$MEW" run -q --max-time 0.005 --min-warmup-time 0.001 --cpu --memory=50 -k "first|second" --trace="$WORK/trace.json" \
 	"$builddir/tests/fx_trace" >"$WORK/log" 2>&1 || rm -f "$WORK/trace.json"
 node "$here/readers/readers.mjs"
