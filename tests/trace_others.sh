@@ -102,12 +102,11 @@ clean "... and leaves nothing behind"
 stop() { # SIGNAL
 	"$mew" run --min-time 20 --max-time 20 -k first --trace=stopped.json "$bench" >out 2>err </dev/null &
 	pid=$!
-	tries=0
-	while [ ! -s stopped.json.partial ] && [ $tries -lt 200 ]; do
+	tries=0 # until something was measured: before that there is no run to show
+	while ! grep -qs calibration/loops tmp/mew-trace.*/mew-*.json && [ $tries -lt 600 ]; do
 		sleep 0.05
 		tries=$((tries + 1))
 	done
-	sleep 0.5
 	kill -"$1" $pid
 	wait $pid
 	code=$?
