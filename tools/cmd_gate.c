@@ -12,6 +12,7 @@
 #include "error.h"
 #include "gate.h"
 #include "gate_files.h"
+#include "gate_resume.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@
 
 enum flag_id {
 	F_BASE = 256, F_HEAD, F_CONTEXT, F_LIMIT, F_STRICT, F_RULE, F_INCONCLUSIVE, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY,
-	F_SEED, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV, F_OUTPUT, F_TRACE, F_REDACT, F_TIMEOUT, F_COLOR, F_PROGRESS, F_HELP
+	F_SEED, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV, F_OUTPUT, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY,
+	F_CONTENTION, F_CONTENTION_SAMPLES, F_MERGE, F_RESUME, F_COLOR, F_PROGRESS, F_HELP
 };
 
 static const struct flag {
@@ -55,6 +57,12 @@ static const struct flag {
 	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the gate on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
 	{ F_REDACT, "redact", required_argument, "--redact RE", "show command lines in it, \"***\" for what matches" },
 	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a process is invalid (none)" },
+	{ F_COMMAND, "command", required_argument, "--command PHASES", "base and head are command lines: the phases file says how they run" },
+	{ F_COLD_EVERY, "cold-every", required_argument, "--cold-every N", "run cold phases in every N-th sample alone (1)" },
+	{ F_CONTENTION, "contention", required_argument, "--contention N", "then each phase with N runs side by side, judged by itself" },
+	{ F_CONTENTION_SAMPLES, "contention-samples", required_argument, "--contention-samples N", "at most N such pairs (10)" },
+	{ F_MERGE, "merge", no_argument, "--merge DIR...", "join the samples of several machines into one verdict" },
+	{ F_RESUME, "resume", required_argument, "--resume DIR", "go on with an interrupted run, as its samples.json says" },
 	{ 'q', NULL, no_argument, "-q", "no table: the exit code and the files alone" },
 	{ 'v', NULL, no_argument, "-v", "also the exact metrics that are equal" },
 	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
@@ -70,7 +78,11 @@ struct asked {
 	const char *pattern, *literal;
 	const char *tags[LIST_MAX];
 	size_t ntags;
-	bool help, samples_given, seed_given, measured;
+	struct mew_command_plan plan;
+	const char *resume;
+	char **merged; /* directories */
+	int nmerged;
+	bool help, samples_given, seed_given, merge, measured;
 	struct mew_cli_trace trace;
 	char today[16];
 };
@@ -137,7 +149,7 @@ static int bounded(const char *flag, const char *text, uint64_t most, unsigned *
 	if (mew_cli_count(flag, text, &value) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	if (value > most)
-		return mew_cli_bad(flag, text, most == MEW_PAIR_ROUNDS ? "at most 2048" : "at most 100000");
+		return mew_cli_bad(flag, text, most == MEW_PAIR_ROUNDS ? "at most 2048" : most == MEW_PLAN_JOBS ? "at most 256" : "at most 100000");
 	*out = (unsigned)value;
 	return MEW_EXIT_FINE;
 }
@@ -170,6 +182,29 @@ static int apply_number(struct asked *a, int id, const char *value)
 	case F_SEED:
 		a->seed_given = true;
 		return mew_cli_count("--seed", value, &a->o.seed);
+	default:
+		return -1;
+	}
+}
+
+static int apply_command(struct asked *a, int id, const char *value)
+{
+	switch (id) {
+	case F_COMMAND:
+		a->o.phases_file = value;
+		return MEW_EXIT_FINE;
+	case F_COLD_EVERY:
+		return bounded("--cold-every", value, 100000, &a->o.cold_every);
+	case F_CONTENTION:
+		return bounded("--contention", value, MEW_PLAN_JOBS, &a->o.contention);
+	case F_CONTENTION_SAMPLES:
+		return bounded("--contention-samples", value, 100000, &a->o.contention_samples);
+	case F_MERGE:
+		a->merge = true;
+		return MEW_EXIT_FINE;
+	case F_RESUME:
+		a->resume = value;
+		return MEW_EXIT_FINE;
 	default:
 		return -1;
 	}
@@ -259,11 +294,15 @@ static int parse(struct asked *a, int argc, char **argv)
 		if (code == -1)
 			code = apply_number(a, id, optarg);
 		if (code == -1)
+			code = apply_command(a, id, optarg);
+		if (code == -1)
 			code = apply_text(a, id, optarg);
 		if (code != MEW_EXIT_FINE)
 			return code;
 	}
-	if (a->help || optind == argc)
+	a->merged = argv + optind;
+	a->nmerged = a->merge ? argc - optind : 0;
+	if (a->help || optind == argc || a->merge)
 		return MEW_EXIT_FINE;
 	mew_cli_complain("gate: \"%s\" stands alone: give the two programs by --base and --head", argv[optind]);
 	return MEW_EXIT_USAGE;
@@ -293,18 +332,57 @@ static void read_environment(struct asked *a)
 		a->o.revisions[MEW_BASE] = first_set(bases, MEW_COUNTOF(bases));
 }
 
+/* The phases file, and what the flags say that stand for commands alone. */
+static int complete_command(struct asked *a)
+{
+	struct mew_error err;
+
+	if (a->o.phases_file == NULL) {
+		if (a->o.cold_every == 0 && a->o.contention == 0 && a->o.contention_samples == 0)
+			return MEW_EXIT_FINE;
+		mew_cli_complain("gate: --cold-every and --contention are for commands: give their phases by --command FILE");
+		return MEW_EXIT_USAGE;
+	}
+	if (mew_command_plan_read(a->o.phases_file, a->o.contention > 0, &a->plan, &err) != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	a->o.plan = &a->plan;
+	a->o.memory_iterations = 0;
+	a->rules.counts = a->plan.counts;
+	a->rules.ncounts = a->plan.ncounts;
+	if (a->o.contention_samples == 0)
+		a->o.contention_samples = 10;
+	return MEW_EXIT_FINE;
+}
+
+/* What must be named: two sides, or directories. */
+static int check_sides(const struct asked *a)
+{
+	bool both = a->o.programs[MEW_BASE] != NULL && a->o.programs[MEW_HEAD] != NULL;
+
+	if (a->merge ? a->nmerged > 0 && a->o.programs[MEW_BASE] == NULL && a->o.programs[MEW_HEAD] == NULL : both)
+		return MEW_EXIT_FINE;
+	mew_cli_complain(a->merge ? "gate: name the directories to join, such as `mew gate --merge one two`, and no programs" :
+				    "gate: name both programs, such as `mew gate --base old/bench --head new/bench`");
+	return MEW_EXIT_USAGE;
+}
+
 static int complete(struct asked *a)
 {
 	time_t now = time(NULL);
 	struct mew_error err;
 	struct tm day;
 
-	if (a->o.programs[MEW_BASE] == NULL || a->o.programs[MEW_HEAD] == NULL) {
-		mew_cli_complain("gate: name both programs, such as `mew gate --base old/bench --head new/bench`");
+	if (check_sides(a) != MEW_EXIT_FINE || complete_command(a) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
+	if (a->o.resumed != NULL) {
+		a->o.seed = (uint64_t)json_integer_value(json_object_get(a->o.resumed, "seed"));
+		a->seed_given = true;
 	}
 	if (!a->seed_given && getrandom(&a->o.seed, sizeof a->o.seed, 0) != sizeof a->o.seed)
 		a->o.seed = (uint64_t)now;
+	a->o.seed &= INT64_MAX; /* what every reader of JSON takes as a whole number */
 	if (localtime_r(&now, &day) != NULL && strftime(a->today, sizeof a->today, "%Y-%m-%d", &day) != 0)
 		a->rules.today = a->today;
 	a->o.fixed = a->rules.time_rule == MEW_TIME_BOOTSTRAP;
@@ -354,10 +432,14 @@ static int run(struct asked *a)
 		mew_cli_complain("no memory for the gate");
 	} else if (mew_gate_directory(g, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
+	} else if (!a->merge && mew_gate_identify(g, &err) != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		code = a->o.resumed != NULL ? MEW_EXIT_INVALID : MEW_EXIT_USAGE;
 	} else {
 		for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
 			mew_environment_machine(g->models[side]);
-		code = mew_gate_programs(g);
+		code = a->merge ? mew_gate_merge(g, a->merged, a->nmerged) :
+		       a->o.plan != NULL ? mew_gate_commands(g) : mew_gate_programs(g);
 		a->measured = code == MEW_EXIT_FINE;
 		if (a->measured)
 			code = judge_and_write(g);
@@ -368,29 +450,74 @@ static int run(struct asked *a)
 	return code;
 }
 
-int mew_cmd_gate(int argc, char **argv)
+static int gate(struct asked *a)
 {
-	struct asked a = {
-		.trace = { .argc = argc, .argv = argv },
-		.o = { .pairs = 200, .rounds = 15, .memory_iterations = 100, .host = { .capture = true } },
-	};
-	int code = parse(&a, argc, argv);
+	int code;
 
-	if (code != MEW_EXIT_FINE)
-		return code;
-	if (a.help) {
+	if (a->help) {
 		help();
 		return MEW_EXIT_FINE;
 	}
-	a.o.host.cancelled = mew_cli_catch_interrupts();
-	code = complete(&a);
+	a->o.host.cancelled = mew_cli_catch_interrupts();
+	code = complete(a);
 	if (code == MEW_EXIT_FINE) {
-		code = mew_cli_trace_begin(&a.trace);
+		code = mew_cli_trace_begin(&a->trace);
 		if (code == MEW_EXIT_FINE) {
-			code = run(&a);
-			code = mew_cli_trace_end(&a.trace, a.measured, code);
+			code = run(a);
+			code = mew_cli_trace_end(&a->trace, a->measured, code);
 		}
-		mew_select_fini(&a.o.select);
+		mew_select_fini(&a->o.select);
 	}
+	mew_command_plan_free(&a->plan);
+	return code;
+}
+
+static struct asked defaults(int argc, char **argv)
+{
+	return (struct asked){
+		.trace = { .argc = argc, .argv = argv },
+		.o = { .pairs = 200, .rounds = 15, .memory_iterations = 100, .host = { .capture = true }, .argc = argc, .argv = argv },
+	};
+}
+
+/* The command line and the seed of an interrupted run, again. */
+static int resume(const char *directory)
+{
+	struct mew_resumed from;
+	struct mew_error err;
+	struct asked a;
+	char **argv = NULL;
+	int code = MEW_EXIT_USAGE;
+
+	if (mew_gate_resume_open(directory, &from, &err) != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+	} else if ((argv = mew_gate_copy_arguments(from.argc, from.argv)) == NULL) {
+		mew_cli_complain("no memory for the gate");
+	} else {
+		a = defaults(from.argc, argv);
+		code = parse(&a, from.argc, from.argv);
+		a.o.output = from.output;
+		a.o.resumed = from.tree;
+		if (code == MEW_EXIT_FINE)
+			code = gate(&a);
+	}
+	mew_gate_free_arguments(argv);
+	mew_resumed_fini(&from);
+	return code;
+}
+
+int mew_cmd_gate(int argc, char **argv)
+{
+	char **kept = mew_gate_copy_arguments(argc, argv);
+	struct asked a = defaults(kept != NULL ? argc : 0, kept);
+	int code = parse(&a, argc, argv);
+
+	if (code == MEW_EXIT_FINE && a.resume != NULL && (argc > 3 || (argc == 3 && strcmp(argv[1], "--resume") != 0))) {
+		mew_cli_complain("gate: --resume takes every other flag from the run that goes on: give it alone");
+		code = MEW_EXIT_USAGE;
+	} else if (code == MEW_EXIT_FINE) {
+		code = a.resume != NULL ? resume(a.resume) : gate(&a);
+	}
+	mew_gate_free_arguments(kept);
 	return code;
 }

@@ -35,10 +35,12 @@ void mew_gate_fini(struct mew_gate *g)
 		free(c->label);
 		free(c->reason);
 		free(c->series.list);
+		free(c->counts);
 		for (size_t k = 0; k < MEW_GATE_CONTEXTS; k++)
 			free(c->contexts[k].list);
 	}
 	free(g->cases);
+	json_decref(g->merged);
 	mew_model_free(g->models[MEW_BASE]);
 	mew_model_free(g->models[MEW_HEAD]);
 	*g = (struct mew_gate){ 0 };
@@ -162,12 +164,12 @@ static void put_medians(const struct mew_gate_case *c, struct mew_verdict *v)
 /* The final verdict of time: of all observations, but a difference that was not found twice is none. */
 static int settle_time(struct mew_gate *g, struct mew_gate_case *c, struct mew_verdict *v, struct mew_error *err)
 {
-	int status = judge_time(&g->rules, c, 0, v, err);
+	int status = g->machines > 0 ? mew_gate_merged_time(g, c, v, err) : judge_time(&g->rules, c, 0, v, err);
 
 	if (status != MEW_OK)
 		return status;
 	put_medians(c, v);
-	if (!is_difference(v->outcome) || !g->rules.sequential)
+	if (!is_difference(v->outcome) || !g->rules.sequential || g->machines > 0)
 		return MEW_OK;
 	if (c->stage == MEW_GATE_DECIDED && c->confirmed_from != SIZE_MAX && c->flagged == v->outcome)
 		return MEW_OK;
@@ -222,7 +224,9 @@ static int settle_case(struct mew_gate *g, struct mew_gate_case *c, struct mew_e
 		return MEW_OK;
 	}
 	status = settle_time(g, c, &c->verdicts[c->nverdicts++], err);
-	if (status == MEW_OK && g->options->memory_iterations > 0)
+	if (status == MEW_OK && (c->phase != NULL || g->machines > 0))
+		mew_gate_settle_counts(g, c);
+	else if (status == MEW_OK && g->options->memory_iterations > 0)
 		settle_exact(g, c);
 	return status;
 }

@@ -1,10 +1,13 @@
 /*
  * gate.h - one comparison of two builds: what was asked, what was observed, what it means.
- * Layer L6. Filled by gate_programs.c, judged by gate.c, written by the gate_*.c that the name of a format ends in.
+ * Layer L6. Filled by gate_programs.c, gate_command.c or gate_merge.c, judged by gate.c, written by the gate_*.c that the
+ * name of a format ends in.
  */
 #ifndef MEW_GATE_H
 #define MEW_GATE_H
 
+#include "gate_plan.h"
+#include "gate_tool.h"
 #include "model.h"
 #include "pair.h"
 #include "select.h"
@@ -34,6 +37,13 @@ struct mew_gate_options {
 	uint64_t memory_iterations; /* of the exact pass; 0: no such pass */
 	uint64_t seed;
 	const char *output;  /* directory, or NULL */
+	const char *phases_file;               /* of commands; NULL: benchmark programs */
+	const struct mew_command_plan *plan;   /* what it says */
+	unsigned cold_every; /* a cold phase runs in each so-manieth sample; 0 is 1 */
+	unsigned contention, contention_samples; /* runs side by side; 0: none */
+	json_t *resumed;     /* samples.json of the run that goes on, or NULL */
+	int argc;            /* of the command line, for the next resume */
+	char **argv;
 	bool quiet, verbose;
 	enum mew_when color, progress;
 };
@@ -44,6 +54,8 @@ struct mew_gate_observation { /* one pair of fresh processes */
 	unsigned rounds, disturbed, ties;
 	int cpu;
 	bool context;      /* measured against a context program */
+	bool head_first;   /* commands: the head ran first */
+	unsigned machine;  /* merged: which one took it */
 };
 
 struct mew_gate_series { /* observations in the order in which they were taken */
@@ -53,7 +65,7 @@ struct mew_gate_series { /* observations in the order in which they were taken *
 
 enum mew_gate_stage { MEW_GATE_LOOKING, MEW_GATE_CONFIRMING, MEW_GATE_DECIDED };
 
-#define MEW_GATE_METRICS 8
+#define MEW_GATE_METRICS (MEW_PLAN_COUNTS + 8)
 
 struct mew_gate_case {
 	char *key, *label;
@@ -64,6 +76,12 @@ struct mew_gate_case {
 	enum mew_gate_stage stage;
 	enum mew_outcome flagged;    /* what the first look found, when the stage is beyond it */
 	size_t confirmed_from;       /* first observation of the confirmation */
+	const struct mew_command_phase *phase; /* of commands; NULL: of programs */
+	double *counts;              /* pair by pair, for each count of the phase the base's and the head's; NaN: absent */
+	size_t npairs;
+	struct mew_verdict exact[MEW_PLAN_COUNTS + 4]; /* merged: the worst of all machines */
+	size_t nexact;
+	unsigned reused;             /* samples that used the cold state of an earlier one */
 	struct mew_verdict verdicts[MEW_GATE_METRICS]; /* time first, when it was measured */
 	size_t nverdicts;
 	char *reason;                /* it failed on a side, or exists on one alone: invalid */
@@ -79,7 +97,13 @@ struct mew_gate {
 	double seconds;              /* that the timing took */
 	unsigned processes;          /* pairs of them */
 	bool out_of_time, interrupted;
-	char identity[200];          /* why the two sides are not what they were at the start; "" */
+	struct mew_tool tools[MEW_SIDES]; /* the file that each side is */
+	unsigned machines;           /* merged: how many; 0: measured here */
+	json_t *merged;              /* what they wrote; texts of the gate belong to it */
+	struct mew_gate_options merged_options;
+	struct mew_metric merged_metrics[MEW_PLAN_COUNTS];
+	size_t nmerged_metrics;
+	char identity[400];          /* why the two sides are not what they were at the start; "" */
 	enum mew_outcome outcome;
 	int exit_code;
 	uint64_t started_s;          /* epoch */
@@ -113,12 +137,45 @@ const struct mew_verdict *mew_gate_time(const struct mew_gate_case *c);
 /* Measure benchmark programs. Returns an exit code: MEW_EXIT_FINE when there is something to judge. */
 int mew_gate_programs(struct mew_gate *g);
 
+/* Measure commands. Returns an exit code: MEW_EXIT_FINE when there is something to judge. */
+int mew_gate_commands(struct mew_gate *g);
+
+/*
+ * Join the samples of runs on several machines, each paired within itself.
+ * Returns an exit code: MEW_EXIT_FINE when there is something to judge.
+ */
+int mew_gate_merge(struct mew_gate *g, char *const *directories, int n);
+/* The verdict of time of merged samples: the machines are a level of the bootstrap. */
+int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c, struct mew_verdict *v, struct mew_error *err);
+
+/* What both sides are, at the start; with --resume it must be what it was. Returns MEW_OK or a status. */
+int mew_gate_identify(struct mew_gate *g, struct mew_error *err);
+/* Go on with the observations of the case in options->resumed, if there are any; nothing where it is NULL. */
+int mew_gate_continue(struct mew_gate *g, struct mew_gate_case *c, struct mew_error *err);
+
+/*
+ * The counts that a run left in a file: one for each of the phase's, added to `values`.
+ *
+ * values   ncounts of the phase; NaN stays where the file has none
+ * required sums of the counts that "require" names, in its order
+ * Returns  MEW_OK, or MEW_E_INVALID with what is wrong with the file
+ */
+int mew_gate_read_counts(const char *path, const struct mew_command_plan *plan, const struct mew_command_phase *phase,
+			 double *values, double *required, struct mew_error *err);
+/* Keep the counts of a pair. Returns -1 without memory. */
+int mew_gate_count_pair(struct mew_gate_case *c, const double *base, const double *head);
+/* The verdict of each count, its worst pair's. */
+void mew_gate_settle_counts(struct mew_gate *g, struct mew_gate_case *c);
+
 /* --- what is written -------------------------------------------------------------------------------------------- */
 
 /* Called after every sweep, so that an interrupted run can be read: samples.json. Returns MEW_OK or MEW_E_IO. */
 int mew_gate_write_samples(const struct mew_gate *g, struct mew_error *err);
 /* At the end: summary.json, mew-gate.md, junit.xml, metrics.otlp.json into the directory. */
 int mew_gate_write_all(const struct mew_gate *g, struct mew_error *err);
+struct mew_json;
+/* The counts of a case as members of its object. */
+void mew_gate_put_counts(struct mew_json *j, const struct mew_gate *g, const struct mew_gate_case *c);
 /* For people, on standard output. */
 int mew_gate_print(const struct mew_gate *g, struct mew_error *err);
 

@@ -47,7 +47,7 @@ int mew_gate_directory(const struct mew_gate *g, struct mew_error *err)
 	char *samples;
 	bool taken;
 
-	if (g->options->output == NULL)
+	if (g->options->output == NULL || g->options->resumed != NULL)
 		return MEW_OK;
 	samples = name_of(g, "samples.json");
 	taken = samples != NULL && access(samples, F_OK) == 0;

@@ -8,6 +8,7 @@
 
 #include "emit.h"
 #include "error.h"
+#include "gate_resume.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,6 +59,7 @@ static void put_sides(struct mew_json *j, const struct mew_gate *g)
 		mew_json_object(j);
 		put_text(j, "program", g->options->programs[side]);
 		put_text(j, "revision", g->options->revisions[side]);
+		mew_gate_put_tool(j, &g->tools[side]);
 		put_facts(j, g->models[side]);
 		mew_json_object_end(j);
 	}
@@ -93,6 +95,8 @@ static void put_observation(struct mew_json *j, const struct mew_gate_observatio
 	put_count(j, "ties", o->ties);
 	if (o->cpu >= 0)
 		put_count(j, "cpu", (uint64_t)o->cpu);
+	if (o->head_first)
+		put_flag(j, "head_first", true);
 	mew_json_object_end(j);
 }
 
@@ -114,6 +118,7 @@ static int write_samples(struct mew_writer *w, void *data, struct mew_error *err
 	mew_json_init(&j, w, 4);
 	mew_json_object(&j);
 	put_head(&j, g);
+	mew_gate_put_arguments(&j, g);
 	mew_json_key(&j, "cases");
 	mew_json_array(&j);
 	for (size_t i = 0; i < g->ncases; i++) {
@@ -124,6 +129,7 @@ static int write_samples(struct mew_writer *w, void *data, struct mew_error *err
 		put_text(&j, "label", c->label);
 		put_text(&j, "invalid", c->reason);
 		put_series(&j, "observations", &c->series);
+		mew_gate_put_counts(&j, g, c);
 		for (size_t k = 0; k < g->options->ncontexts; k++)
 			if (c->contexts[k].n > 0)
 				put_series(&j, g->options->contexts[k].name, &c->contexts[k]);
@@ -161,6 +167,7 @@ static void put_verdict(struct mew_json *j, const struct mew_gate_case *c, const
 	mew_gate_words(v, words, sizeof words);
 	mew_json_object(j);
 	put_text(j, "metric", v->metric->name);
+	put_text(j, "better", v->metric->direction == MEW_MORE_IS_BETTER ? "more" : "less");
 	put_text(j, "outcome", mew_outcome_name(v->outcome));
 	put_text(j, "words", words);
 	put_number(j, "base", v->base);

@@ -143,6 +143,8 @@ static int write_otlp(struct mew_writer *w, void *data, struct mew_error *err)
 		put_metric(&j, g, &metrics[i], false);
 		put_metric(&j, g, &metrics[i], true);
 	}
+	for (size_t i = 0; i < g->rules.ncounts; i++)
+		put_metric(&j, g, &g->rules.counts[i], false);
 	mew_json_array_end(&j);
 	mew_json_object_end(&j);
 	mew_json_array_end(&j);

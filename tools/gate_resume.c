@@ -1,0 +1,253 @@
+/*
+ * gate_resume.c - what a run leaves of itself for the next one, and how an interrupted one goes on.
+ * Layer L6. The command's thread.
+ */
+#include "config.h"
+
+#include "gate_resume.h"
+
+#include "emit.h"
+#include "error.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int damaged(struct mew_error *err, const char *where, const char *member, const char *must)
+{
+	return mew_error_set(err, MEW_E_INVALID, "samples.json is damaged: %.80s: \"%s\" must be %s; measure again", where, member, must);
+}
+
+/* --- the command line ------------------------------------------------------------------------------------------- */
+
+char **mew_gate_copy_arguments(int argc, char *const *argv)
+{
+	char **copy = calloc((size_t)argc + 1, sizeof *copy);
+
+	for (int i = 0; i < argc && copy != NULL; i++) {
+		copy[i] = strdup(argv[i]);
+		if (copy[i] == NULL) {
+			mew_gate_free_arguments(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+void mew_gate_free_arguments(char **argv)
+{
+	for (char **at = argv; at != NULL && *at != NULL; at++)
+		free(*at);
+	free(argv);
+}
+
+static int read_arguments(struct mew_resumed *r, struct mew_error *err)
+{
+	const json_t *list = json_object_get(r->tree, "arguments");
+	const char *directory = json_string_value(json_object_get(r->tree, "directory"));
+	size_t n = json_array_size(list);
+	char **argv = calloc(n + 1, sizeof *argv);
+
+	if (argv == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the arguments of the run");
+	for (size_t i = 0; i < n; i++)
+		argv[i] = (char *)(uintptr_t)json_string_value(json_array_get(list, i));
+	for (size_t i = 0; i < n; i++)
+		if (argv[i] == NULL)
+			n = 0;
+	if (n == 0 || directory == NULL) {
+		free(argv);
+		return damaged(err, "top level", "arguments", "the command line of the run, and \"directory\" where it ran");
+	}
+	r->argv = mew_gate_copy_arguments((int)n, argv);
+	r->argc = (int)n;
+	free(argv);
+	if (r->argv == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the arguments of the run");
+	return chdir(directory) == 0 ? MEW_OK : mew_error_errno(err, MEW_E_IO, "%.200s, where the run was started, cannot be entered", directory);
+}
+
+int mew_gate_resume_open(const char *directory, struct mew_resumed *out, struct mew_error *err)
+{
+	char path[PATH_MAX + 16];
+	json_error_t at;
+
+	*out = (struct mew_resumed){ .output = realpath(directory, NULL) };
+	if (out->output == NULL)
+		return mew_error_errno(err, MEW_E_IO, "--resume %.200s cannot be followed", directory);
+	(void)snprintf(path, sizeof path, "%s/samples.json", out->output);
+	out->tree = json_load_file(path, 0, &at);
+	if (out->tree == NULL)
+		return mew_error_set(err, MEW_E_INVALID, "--resume: %.200s holds no run that can go on: %.60s", path, at.text);
+	if (json_integer_value(json_object_get(out->tree, "schema_version")) != MEW_GATE_SCHEMA)
+		return damaged(err, "top level", "schema_version", "1");
+	return read_arguments(out, err);
+}
+
+void mew_resumed_fini(struct mew_resumed *r)
+{
+	mew_gate_free_arguments(r->argv);
+	json_decref(r->tree);
+	free(r->output);
+}
+
+/* --- identity --------------------------------------------------------------------------------------------------- */
+
+static int compare_identity(struct mew_gate *g, enum mew_side side, struct mew_error *err)
+{
+	const json_t *was = json_object_get(g->options->resumed, mew_side_name(side));
+	const char *path = json_string_value(json_object_get(was, "file"));
+	const char *hash = json_string_value(json_object_get(was, "hash"));
+	char now[32];
+
+	(void)snprintf(now, sizeof now, "%016" PRIx64, g->tools[side].hash);
+	if (path == NULL || hash == NULL)
+		return damaged(err, mew_side_name(side), "file", "the file that it was, with its \"hash\"");
+	if (strcmp(path, g->tools[side].path) == 0 && strcmp(hash, now) == 0)
+		return MEW_OK;
+	return mew_error_set(err, MEW_E_INVALID, "%s has changed since the run began (it was %.100s): its samples cannot be joined, begin anew",
+			     mew_side_name(side), path);
+}
+
+int mew_gate_identify(struct mew_gate *g, struct mew_error *err)
+{
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+		const char *name = g->options->programs[side];
+		int status;
+
+		if (g->options->phases_file != NULL) {
+			status = mew_tool_find(name, &g->tools[side], err);
+		} else if ((status = mew_tool_file(name, &g->tools[side], err)) != MEW_OK && g->options->resumed == NULL) {
+			g->tools[side].path[0] = '\0'; /* starting it says better why it is no program */
+			status = MEW_OK;
+		}
+		if (status == MEW_OK && g->options->resumed != NULL)
+			status = compare_identity(g, side, err);
+		if (status != MEW_OK)
+			return status;
+	}
+	return MEW_OK;
+}
+
+/* --- observations ----------------------------------------------------------------------------------------------- */
+
+int mew_gate_read_observation(const json_t *from, const char *key, struct mew_gate_observation *out, struct mew_error *err)
+{
+	double base = json_number_value(json_object_get(from, "base_ns")), head = json_number_value(json_object_get(from, "head_ns"));
+
+	*out = (struct mew_gate_observation){
+		.log_ratio = json_number_value(json_object_get(from, "log_ratio")),
+		.ns = { base, head },
+		.loops = (uint64_t)json_integer_value(json_object_get(from, "loops")),
+		.rounds = (unsigned)json_integer_value(json_object_get(from, "rounds")),
+		.disturbed = (unsigned)json_integer_value(json_object_get(from, "disturbed")),
+		.ties = (unsigned)json_integer_value(json_object_get(from, "ties")),
+		.cpu = json_object_get(from, "cpu") != NULL ? (int)json_integer_value(json_object_get(from, "cpu")) : -1,
+		.head_first = json_is_true(json_object_get(from, "head_first")),
+	};
+	if (!json_is_number(json_object_get(from, "log_ratio")) || !(isfinite(base) && base > 0) || !(isfinite(head) && head > 0))
+		return damaged(err, key, "observations", "complete pairs: a ratio and a time above 0 of each side");
+	return MEW_OK;
+}
+
+const json_t *mew_gate_find_case(const json_t *tree, const char *key)
+{
+	const json_t *cases = json_object_get(tree, "cases");
+
+	for (size_t i = 0; i < json_array_size(cases); i++) {
+		const char *name = json_string_value(json_object_get(json_array_get(cases, i), "key"));
+
+		if (name != NULL && strcmp(name, key) == 0)
+			return json_array_get(cases, i);
+	}
+	return NULL;
+}
+
+static int continue_counts(struct mew_gate *g, struct mew_gate_case *c, const json_t *from, struct mew_error *err)
+{
+	const json_t *counts = json_object_get(from, "counts");
+	double sides[MEW_SIDES][MEW_PLAN_COUNTS];
+	size_t pairs = json_array_size(json_object_get(from, "observations"));
+
+	for (size_t i = 0; i < c->phase->ncounts; i++) {
+		size_t n = json_array_size(json_object_get(counts, g->options->plan->counts[c->phase->counts[i]].name));
+
+		if (n < pairs || (i > 0 && n != pairs))
+			return damaged(err, c->key, "counts", "one pair of every count for each pair of times");
+		pairs = n;
+	}
+	for (size_t pair = 0; pair < pairs && c->phase->ncounts > 0; pair++) {
+		for (size_t i = 0; i < c->phase->ncounts; i++) {
+			const json_t *list = json_object_get(counts, g->options->plan->counts[c->phase->counts[i]].name);
+
+			for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+				const json_t *value = json_array_get(json_array_get(list, pair), side);
+
+				if (!json_is_number(value))
+					return damaged(err, c->key, "counts", "numbers of both sides");
+				sides[side][i] = json_number_value(value);
+			}
+		}
+		if (mew_gate_count_pair(c, sides[MEW_BASE], sides[MEW_HEAD]) != 0)
+			return mew_error_set(err, MEW_E_NOMEM, "no memory for the counts of \"%s\"", c->key);
+	}
+	c->reused = (unsigned)json_integer_value(json_object_get(from, "reused"));
+	return MEW_OK;
+}
+
+int mew_gate_continue(struct mew_gate *g, struct mew_gate_case *c, struct mew_error *err)
+{
+	const json_t *from = mew_gate_find_case(g->options->resumed, c->key);
+	const json_t *list = json_object_get(from, "observations");
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		struct mew_gate_observation o;
+		int status = mew_gate_read_observation(json_array_get(list, i), c->key, &o, err);
+
+		if (status == MEW_OK && mew_gate_observe(&c->series, &o) != 0)
+			status = mew_error_set(err, MEW_E_NOMEM, "no memory for the observations of \"%s\"", c->key);
+		if (status == MEW_OK)
+			status = mew_gate_look(g, c, json_array_size(json_object_get(g->options->resumed, "cases")), err);
+		if (status != MEW_OK)
+			return status;
+		c->pair.loops = o.loops; /* equal iterations in all samples */
+		g->processes++;
+	}
+	return from != NULL && c->phase != NULL ? continue_counts(g, c, from, err) : MEW_OK;
+}
+
+/* --- what is left for it ---------------------------------------------------------------------------------------- */
+
+void mew_gate_put_arguments(struct mew_json *j, const struct mew_gate *g)
+{
+	char *directory = getcwd(NULL, 0);
+
+	if (directory != NULL) {
+		mew_json_key(j, "directory");
+		mew_json_string(j, directory);
+	}
+	free(directory);
+	mew_json_key(j, "arguments");
+	mew_json_array(j);
+	for (int i = 0; i < g->options->argc; i++)
+		mew_json_string(j, g->options->argv[i]);
+	mew_json_array_end(j);
+}
+
+void mew_gate_put_tool(struct mew_json *j, const struct mew_tool *tool)
+{
+	char text[32];
+
+	if (tool->path[0] == '\0')
+		return;
+	mew_json_key(j, "file");
+	mew_json_string(j, tool->path);
+	mew_json_key(j, "bytes");
+	mew_json_u64(j, tool->bytes);
+	(void)snprintf(text, sizeof text, "%016" PRIx64, tool->hash);
+	mew_json_key(j, "hash");
+	mew_json_string(j, text);
+}
