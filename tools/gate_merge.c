@@ -187,6 +187,7 @@ int mew_gate_merge(struct mew_gate *g, char *const *directories, int n)
 			return MEW_EXIT_INVALID;
 		}
 	g->machines = (unsigned)n;
+	g->rules.time_rule = MEW_TIME_BOOTSTRAP;
 	first = json_array_get(g->merged, 0);
 	g->merged_options = *g->options;
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {

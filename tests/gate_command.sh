@@ -1,0 +1,220 @@
+#!/bin/sh
+# gate_command.sh - a gate of whole commands as a user meets it: phases, counts, what is invalid, contention, merge, resume.
+#
+# builddir and srcdir come from make; run by hand: builddir=BUILD srcdir=. sh tests/gate_command.sh
+# shellcheck disable=SC2016 # the commands of phases expand their variables themselves
+set -u
+# shellcheck disable=SC2154 # make sets them
+mew=$builddir/mew
+case $srcdir in /*) ;; *) srcdir=$PWD/$srcdir ;; esac
+# shellcheck source=tests/tap.sh
+. "$srcdir/tests/tap.sh"
+command -v jq >/dev/null || {
+	skip "a gate of commands" "jq is not installed"
+	finish
+}
+TMPDIR=$work
+export TMPDIR
+
+# The tool: sleeps, and counts what it is told to. Two files, so that either can be replaced.
+for side in base head; do
+	cat >tool-$side <<-'TOOL'
+		#!/bin/sh
+		sleep "${1-0.01}"
+		echo "{\"hits\": ${HITS-5}, \"misses\": ${MISSES-3}, \"errors\": ${ERRORS-0}}" >"$MEW_COUNTS"
+		echo "did $MEW_PHASE for $MEW_ARM"
+		echo "$MEW_ARM" >"$MEW_SCRATCH/artefact"
+	TOOL
+	chmod +x tool-$side
+done
+base=$work/tool-base head=$work/tool-head
+loose="--limit time=900% --samples 3 --inconclusive pass"
+
+phases() { # FILE PHASE...: a phases file
+	file=$1
+	shift
+	echo "{\"phases\": [$*]}" >"$file"
+}
+gate() { # PHASES-FILE FLAG...
+	phases_file=$1
+	shift
+	# shellcheck disable=SC2086 # words
+	run "$mew" gate --command "$phases_file" --base "$base" --head "$head" $loose "$@"
+}
+is() { # NAME GOT WANTED
+	status=0
+	[ "$2" = "$3" ] || status=1
+	result "$1" $status "got '$2', wanted '$3'"
+}
+member() { # FILE JQ-EXPRESSION
+	jq -r "$2" "$1"
+}
+counts='"counts": {"hits": "more", "misses": "less"}'
+
+# what is measured
+phases plain.json '{"name": "cold", "cold": true, "prepare": "echo prepared", "artefacts": ["artefact"], '"$counts"'},
+	{"name": "warm", "run": "$MEW_COMMAND 0.02", "require": {"hits": ">0", "errors": "==0"}}'
+gate plain.json --output plain
+check "commands that do the same pass" 0 'verdict: PASS\|INCONCLUSIVE'
+is "each phase is a case" "$(member plain/summary.json '[.cases[].key] | join(" ")')" "cold warm"
+is "each sample is a pair" "$(member plain/samples.json '[.cases[].observations | length] | join(" ")')" "3 3"
+is "counts are exact metrics" "$(member plain/summary.json '[.cases[0].verdicts[] | .metric + "=" + .outcome] | .[1:] | join(" ")')" \
+	"hits=pass misses=pass"
+is "the logs have the output" "$(cat plain/logs/02-head/cold.log)" "$(printf 'prepared\ndid cold for head')"
+is "and the artefacts" "$(cat plain/logs/00-base/cold-artefact)" base
+is "the scratch folder is gone" "$(find "$work" -maxdepth 1 -name 'mew-gate-*' | wc -l)" 0
+phases untimed.json '{"name": "a", "prepare": "sleep 1.5", "restore": "sleep 1.5"}'
+gate untimed.json --samples 1 --output untimed
+is "preparing and restoring are not timed" "$(member untimed/samples.json '.cases[0].observations[0].base_ns < 1500000000')" true
+phases timed.json '{"name": "a", "restore": {"command": "sleep 0.5", "timed": true}}'
+gate timed.json --samples 1 --output timed
+is "but what is marked so is" "$(member timed/samples.json '.cases[0].observations[0].base_ns >= 500000000')" true
+is "the identity is in the files" "$(member plain/summary.json .head.file)" "$(realpath tool-head)"
+gate plain.json --output order --seed 11 --samples 8
+is "in every two samples each side is first once" \
+	"$(member order/samples.json '.cases[1].observations | [range(0; length - 1; 2) as $i | (.[$i:$i + 2] | map(.head_first == true) | unique | length)] | unique | join(" ")')" 2
+gate plain.json --output reuse --cold-every 3 --samples 7
+is "a cold state that is used again is not paired" \
+	"$(member reuse/samples.json '[.cases[] | (.observations | length), .reused] | join(" ")')" "3 4 7 0"
+phases slow.json '{"name": "slow", "run": "$MEW_COMMAND $PAUSE", "env_base": {"PAUSE": "0.01"}, "env_head": {"PAUSE": "0.5"}}'
+gate slow.json --limit time=10% --samples 24 --output slow
+check "a slower head is a regression, found twice" 1 'slow *time *regression'
+gate slow.json --limit time=10% --rule bootstrap --samples 4 --inconclusive fail
+check "four pairs are no verdict" 1 INCONCLUSIVE
+gate slow.json --limit time=10% --rule bootstrap --samples 5
+check "five are one under the bootstrap rule" 1 REGRESSION
+
+# counts
+phases fell.json '{"name": "a", "env_head": {"HITS": "4"}, '"$counts"'}'
+gate fell.json
+check "a count that fell fails where more is better" 1 'hits *regression'
+gate fell.json --limit hits=1
+check "unless its limit allows it" 0 'PASS\|INCONCLUSIVE'
+phases rose.json '{"name": "a", "env_head": {"MISSES": "4"}, '"$counts"'}'
+gate rose.json
+check "a count that rose fails where less is better" 1 'misses *regression'
+phases less.json '{"name": "a", "env_head": {"MISSES": "2"}, '"$counts"'}'
+gate less.json
+check "one that fell there is an improvement" 0 'misses *improvement'
+
+# what is invalid
+phases unmet.json '{"name": "a", "env_head": {"HITS": "0"}, "require": {"hits": ">0"}}'
+gate unmet.json --output unmet
+check "an unmet require is invalid" 4 'did not do its job: "hits" is 0 and must be >0'
+phases missing.json '{"name": "a", "run": "$MEW_COMMAND", "counts": {"restored": "more"}}'
+gate missing.json
+check "a missing count is invalid, not zero" 4 'no count "restored"'
+phases none.json '{"name": "a", "run": "sleep 0.01", '"$counts"'}'
+gate none.json
+check "so is a run that left none" 4 'left no counts'
+phases fails.json '{"name": "a", "run": "echo spoken; echo kept >\"$MEW_SCRATCH/artefact\"; exit 3", "artefacts": ["artefact"]}'
+gate fails.json --output fails
+check "a run that fails is invalid, with its status" 4 'exited with code 3'
+is "its output and artefacts are kept" "$(cat fails/logs/00-*/a.log fails/logs/00-*/a-artefact | tr '\n' ' ')" "spoken kept "
+cp tool-head tool-kept
+phases swap.json '{"name": "a", "run": "[ $MEW_SAMPLE != 1 ] || echo \"# new\" >>'"$head"'; $MEW_COMMAND"}'
+gate swap.json --output swap
+check "a side that is replaced meanwhile is invalid" 4 'head: .*was replaced'
+is "the pairs before it are kept" "$(member swap/samples.json '.cases[0].observations | length')" 1
+mv tool-kept tool-head
+ln -s tool-base link
+printf '#!/bin/sh\nexec "%s/link" "$@"\n' "$work" >shim
+chmod +x shim
+base=$work/shim gate plain.json --samples 1 --output shims
+is "links and shims are followed to the real file" "$(member shims/samples.json .base.file)" "$(realpath tool-base)"
+phases deep.json '{"name": "a", "run": "(setsid sleep 77.123 & sleep 77.123) & sleep 77.123"}'
+gate deep.json --timeout 0.2
+check "a run that takes too long is invalid" 4 'took longer than --timeout'
+is "nothing that it started is left" "$(pgrep -c -f 'sleep 77[.]123')" 0
+phases server.json '{"name": "a", "prepare": "sleep 78.123 & echo $! >$MEW_SCRATCH/pid", "run": "kill -0 $(cat $MEW_SCRATCH/pid)"}'
+gate server.json
+check "what preparing starts lives while the run needs it" 0
+is "and not longer" "$(pgrep -c -f 'sleep 78[.]123')" 0
+
+# the phases file
+bad() { # NAME FILE-TEXT PATTERN
+	echo "$2" >bad.json
+	gate bad.json
+	complains "$1" 2 "$3"
+}
+bad "a broken phases file is named with its line" '{' 'bad.json is not sound JSON: line'
+bad "no phases" '{"phases": []}' 'bad.json: top level: "phases" must be a list'
+bad "an unknown member" '{"phases": [{"name": "a", "runs": "x"}]}' 'phase a: "runs" must be one of name'
+bad "preparing is never timed" '{"phases": [{"name": "a", "prepare": {"command": "x", "timed": true}}]}' 'preparing is never timed'
+bad "a condition that is none" '{"phases": [{"name": "a", "require": {"hits": "many"}}]}' 'phase a: "hits" must be a condition'
+bad "two phases of a name" '{"phases": [{"name": "a"}, {"name": "a"}]}' 'there is such a phase'
+run "$mew" gate --command absent.json --base "$base" --head "$head"
+complains "a phases file that is not there" 2 'absent.json'
+base=$work/absent gate plain.json
+complains "a tool that is not there" 2 'absent is no program'
+run "$mew" gate --base "$base" --head "$head" --contention 2
+complains "contention needs phases" 2 'are for commands'
+
+# contention
+echo '{"phases": [{"name": "a", "cold": true}], "contention": [{"name": "both", "jobs": ["$MEW_COMMAND 0.01", "$MEW_COMMAND 0.02"],
+	"counts": {"misses": "less"}, "require": {"errors": "==0"}}]}' >jobs.json
+gate jobs.json --contention 4 --contention-samples 2 --output jobs
+check "contention is a phase of its own" 0 'contention/both'
+is "the counts of its jobs are added up" "$(member jobs/samples.json '.cases[1].counts.misses | tostring')" '[[12,12],[12,12]]'
+gate plain.json --contention 3 --contention-samples 1 --samples 1 --output again
+is "without a list the phases run side by side" "$(member again/summary.json '[.cases[].key] | join(" ")')" \
+	"cold warm contention/cold contention/warm"
+phases record.json '{"name": "a", "run": "$MEW_COMMAND; if [ $MEW_ARM$MEW_PHASE$MEW_JOB = headcontention/a1 ]; then rm $MEW_COUNTS; fi", '"$counts"'}'
+gate record.json --contention 2 --contention-samples 1
+check "a record that lacks is invalid" 4 'records of counts are missing'
+
+# merge
+gate slow.json --limit time=20% --samples 6 --output one
+gate slow.json --limit time=20% --samples 6 --output two
+run "$mew" gate --merge one two --limit time=10%
+check "two machines make one verdict" 1 'slow *time *regression'
+run "$mew" gate --merge one one
+complains "a run counts once" 4 'of another directory'
+jq '.head.hash = "0"' two/samples.json >other.json && mkdir other && cp other.json other/samples.json && cp two/summary.json other
+run "$mew" gate --merge one other
+check "another head is invalid" 4 'compared another head'
+mkdir torn && jq 'del(.cases[0].observations[1].head_ns)' two/samples.json >torn/samples.json && cp two/summary.json torn
+run "$mew" gate --merge one torn
+complains "incomplete pairs are refused" 4 'complete pairs'
+mkdir zero && jq '.cases = []' one/samples.json >zero/samples.json && cp one/summary.json zero
+run "$mew" gate --merge zero
+complains "zero compared is an error" 4 'no case'
+
+# resume
+phases long.json '{"name": "a", "run": "$MEW_COMMAND 0.05", '"$counts"'}'
+# shellcheck disable=SC2086 # words
+"$mew" gate --command long.json --base "$base" --head "$head" $loose --samples 5 --seed 5 --output cut >out 2>err </dev/null &
+gate=$!
+while ! [ -s cut/samples.json ] && kill -0 $gate 2>/dev/null; do sleep 0.02; done
+kill -INT $gate
+wait $gate
+code=$?
+check "an interrupt leaves what was measured" 4 INVALID interrupted
+before=$(member cut/samples.json '.cases[0].observations[0].base_ns')
+cp -r cut changed
+(cd / && exec "$mew" gate --resume "$work/cut") >out 2>err </dev/null
+code=$?
+check "a resumed run goes on to its end" 0 'PASS\|INCONCLUSIVE'
+is "with all pairs that were asked for" "$(member cut/samples.json '.cases[0].observations | length')" 5
+is "the first one is that of the first run" "$(member cut/samples.json '.cases[0].observations[0].base_ns')" "$before"
+is "and its counts" "$(member cut/samples.json '.cases[0].counts.hits | length')" 5
+run "$mew" gate --resume cut --samples 9
+complains "its flags are those of the run" 2 'give it alone'
+echo '# new' >>tool-head
+run "$mew" gate --resume changed
+complains "a changed side cannot go on" 4 'head has changed'
+
+# full disk: no file of the run can grow
+{
+	(
+		ulimit -f 0
+		trap '' XFSZ
+		exec "$mew" gate --command plain.json --base "$base" --head "$head" --samples 1 --output full
+	)
+	echo "code $?"
+} 2>&1 </dev/null | cat >said
+run cat said
+check "a full disk is an error" 0 'code 2'
+run cat said
+check "that is said" 0 'samples.json.*File too large'
+finish
