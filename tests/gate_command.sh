@@ -13,6 +13,7 @@ command -v jq >/dev/null || {
 	skip "a gate of commands" "jq is not installed"
 	finish
 }
+# shellcheck disable=SC2154 # of tap.sh
 TMPDIR=$work
 export TMPDIR
 

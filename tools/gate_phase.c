@@ -85,7 +85,7 @@ static void put_object(struct mew_command_run *r, const json_t *from)
 
 static void describe(const struct place *at, const char *line, const char *counts, const char *job, struct mew_command_run *r)
 {
-	*r = (struct mew_command_run){ .line = line, .directory = at->scratch, .log = at->log };
+	*r = (struct mew_command_run){ .line = line, .directory = ".", .log = at->log };
 	put_env(r, "MEW_SCRATCH", at->scratch);
 	put_env(r, "MEW_ARM", at->arm->name);
 	put_env(r, "MEW_PHASE", at->phase->key);
@@ -126,8 +126,9 @@ static int run_steps(struct mew_commands *p, const struct place *at, const char 
 		struct mew_error cause;
 
 		if (run_step(p, at, &steps->list[i], timed, &cause) != MEW_OK)
-			return mew_error_set(err, MEW_E_BODY, "%s of %s %s; its output is in logs/%s/%s.log", what, at->phase->key,
-					     cause.text, strrchr(at->logs, '/') + 1, at->name);
+			return mew_error_set(err, MEW_E_BODY, "%s of %s %s; its output is in logs/%s/%s.log%s", what, at->phase->key,
+					     cause.text, strrchr(at->logs, '/') + 1, at->name,
+					     p->g->options->output == NULL ? ", which --output keeps" : "");
 	}
 	return MEW_OK;
 }
