@@ -9,6 +9,7 @@
 #include "error.h"
 #include "launch.h"
 #include "os.h"
+#include "trace_command.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -104,20 +105,25 @@ static void become(const struct mew_command_run *r)
 	_exit(127);
 }
 
-static void end_all(pid_t *pids, size_t n)
+struct child {
+	pid_t pid;  /* 0: not running */
+	int status; /* of waitpid(), for the timeline */
+};
+
+static void end_all(struct child *children, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (pids[i] > 0) {
-			(void)kill(-pids[i], SIGKILL);
-			while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
+		if (children[i].pid > 0) {
+			(void)kill(-children[i].pid, SIGKILL);
+			while (waitpid(children[i].pid, &children[i].status, 0) < 0 && errno == EINTR)
 				;
-			pids[i] = 0;
+			children[i].pid = 0;
 		}
 	mew_command_sweep();
 }
 
 /* Reap those that have ended. Returns how many still run; -1: one failed, described in err. */
-static int reap(pid_t *pids, size_t n, struct mew_error *err)
+static int reap(struct child *children, size_t n, struct mew_error *err)
 {
 	int running = 0;
 
@@ -126,18 +132,19 @@ static int reap(pid_t *pids, size_t n, struct mew_error *err)
 		char text[128];
 		int status = 0;
 
-		if (pids[i] == 0)
+		if (children[i].pid == 0)
 			continue;
 		/* its group is killed before its number is free again */
-		if (waitid(P_PID, (id_t)pids[i], &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
+		if (waitid(P_PID, (id_t)children[i].pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
 			running++;
 			continue;
 		}
 		if (info.si_code != CLD_EXITED || info.si_status != 0)
-			(void)kill(-pids[i], SIGKILL);
-		while (waitpid(pids[i], &status, 0) < 0 && errno == EINTR)
+			(void)kill(-children[i].pid, SIGKILL);
+		while (waitpid(children[i].pid, &status, 0) < 0 && errno == EINTR)
 			;
-		pids[i] = 0;
+		children[i].pid = 0;
+		children[i].status = status;
 		if (status != 0) {
 			mew_launch_describe(status, text, sizeof text);
 			(void)mew_error_set(err, MEW_E_BODY, "%s", text);
@@ -147,7 +154,7 @@ static int reap(pid_t *pids, size_t n, struct mew_error *err)
 	return running;
 }
 
-static int wait_all(pid_t *pids, size_t n, double timeout, const volatile int *cancelled, uint64_t start, struct mew_error *err)
+static int wait_all(struct child *children, size_t n, double timeout, const volatile int *cancelled, uint64_t start, struct mew_error *err)
 {
 	const struct timespec slice = { 0, SLICE_NS };
 	int running;
@@ -155,7 +162,7 @@ static int wait_all(pid_t *pids, size_t n, double timeout, const volatile int *c
 
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
-	while ((running = reap(pids, n, err)) > 0) {
+	while ((running = reap(children, n, err)) > 0) {
 		if (cancelled != NULL && *cancelled != 0)
 			return mew_error_set(err, MEW_E_BODY, "was interrupted");
 		if (timeout > 0 && (double)(mew_os_now_ns() - start) / 1e9 > timeout)
@@ -165,34 +172,46 @@ static int wait_all(pid_t *pids, size_t n, double timeout, const volatile int *c
 	return running == 0 ? MEW_OK : MEW_E_BODY;
 }
 
+/* Each on the timeline, under the first word of its line. */
+static void trace(const struct mew_command_run *list, const struct child *children, size_t n, uint64_t start)
+{
+	char name[64];
+
+	for (size_t i = 0; i < n; i++) {
+		(void)snprintf(name, sizeof name, "%.*s", (int)strcspn(list[i].line, " \t"), list[i].line);
+		mew_trace_command(name, list[i].line, start, children[i].status);
+	}
+}
+
 int mew_command_run(const struct mew_command_run *list, size_t n, double timeout, const volatile int *cancelled, uint64_t *ns,
 		    struct mew_error *err)
 {
-	pid_t *pids = calloc(n + 1, sizeof *pids);
+	struct child *children = calloc(n + 1, sizeof *children);
 	uint64_t start;
 	int status = MEW_OK;
 
 	*ns = 0;
-	if (pids == NULL)
+	if (children == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "found no memory");
 	(void)fflush(NULL);
 	start = mew_os_now_ns();
 	for (size_t i = 0; i < n && status == MEW_OK; i++) {
-		pids[i] = fork();
-		if (pids[i] == 0)
+		children[i].pid = fork();
+		if (children[i].pid == 0)
 			become(&list[i]);
-		if (pids[i] < 0) {
-			pids[i] = 0;
+		if (children[i].pid < 0) {
+			children[i].pid = 0;
 			status = mew_error_errno(err, MEW_E_BODY, "could not be started");
 		} else {
-			(void)setpgid(pids[i], pids[i]);
+			(void)setpgid(children[i].pid, children[i].pid);
 		}
 	}
 	if (status == MEW_OK)
-		status = wait_all(pids, n, timeout, cancelled, start, err);
+		status = wait_all(children, n, timeout, cancelled, start, err);
 	*ns = mew_os_now_ns() - start;
 	if (status != MEW_OK)
-		end_all(pids, n);
-	free(pids);
+		end_all(children, n);
+	trace(list, children, n, start);
+	free(children);
 	return status;
 }
