@@ -7,6 +7,7 @@
 #include "pace.h"
 
 #include "os.h"
+#include "splitmix.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -44,14 +45,9 @@ void mew_pace_unmap(struct mew_pace *p)
 		(void)munmap(p, sizeof *p);
 }
 
-/* The top bit of splitmix64: any seed will do, also 0. */
 bool mew_pace_coin(uint64_t *seed)
 {
-	uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return (z ^ z >> 31) >> 63 != 0;
+	return mew_random_split(seed) >> 63 != 0;
 }
 
 void mew_pace_plan(struct mew_pace *p, unsigned rounds, uint64_t *seed)

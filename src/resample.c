@@ -15,15 +15,6 @@
 
 /* --- random numbers --------------------------------------------------------------------------------------------- */
 
-uint64_t mew_random_split(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-
 void mew_random_seed(struct mew_random *r, uint64_t seed)
 {
 	for (size_t i = 0; i < MEW_COUNTOF(r->s); i++)

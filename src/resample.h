@@ -9,6 +9,7 @@
 #define MEW_RESAMPLE_H
 
 #include "base.h"
+#include "splitmix.h"
 #include "stats.h"
 
 /* xoshiro256** by Blackman and Vigna (2018), its state filled by splitmix64 from the seed. */
@@ -16,8 +17,6 @@ struct mew_random {
 	uint64_t s[4];
 };
 
-/* The next number of splitmix64 (Steele, Lea and Flood 2014); *state moves on. */
-uint64_t mew_random_split(uint64_t *state);
 void mew_random_seed(struct mew_random *r, uint64_t seed);
 uint64_t mew_random_next(struct mew_random *r);
 /* In [0, 1), a multiple of 2^-53. */

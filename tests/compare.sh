@@ -272,7 +272,7 @@ echo '{' >cut.json
 run "$mew" compare b.json cut.json
 complains "a file that is cut" 2 'cut.json'
 run "$mew" compare --limit speed=1 b.json h.json
-complains "an unknown metric" 2 'speed=1'
+complains "an unknown metric" 2 'no metric "speed"'
 run "$mew" compare --limit time=1 b.json h.json
 complains "a margin without percent" 2 'percent'
 run "$mew" compare --limit allocs b.json h.json

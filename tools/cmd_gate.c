@@ -13,6 +13,7 @@
 #include "gate.h"
 #include "gate_files.h"
 #include "gate_resume.h"
+#include "rules_flags.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -21,35 +22,20 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define LIST_MAX 32
-
 enum flag_id {
-	F_BASE = 256, F_HEAD, F_CONTEXT, F_LIMIT, F_STRICT, F_RULE, F_INCONCLUSIVE, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY,
-	F_SEED, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV, F_OUTPUT, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY,
-	F_CONTENTION, F_CONTENTION_SAMPLES, F_MERGE, F_RESUME, F_COLOR, F_PROGRESS, F_HELP
+	F_BASE = 256, F_HEAD, F_CONTEXT, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV,
+	F_OUTPUT, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY, F_CONTENTION, F_CONTENTION_SAMPLES, F_MERGE, F_RESUME,
+	F_COLOR, F_PROGRESS, F_HELP
 };
 
-static const struct flag {
-	int id;
-	const char *name;
-	int argument;
-	const char *shown, *help;
-} flags[] = {
+static const struct mew_flag flags[] = {
 	{ F_BASE, "base", required_argument, "--base PROG", "the benchmark program as it was" },
 	{ F_HEAD, "head", required_argument, "--head PROG", "as it is to become" },
 	{ F_CONTEXT, "context", required_argument, "--context NAME=PROG", "a further program, shown beside the base and never judged" },
-	{ 'k', NULL, required_argument, "-k RE", "cases whose name or label matches the extended regular expression" },
-	{ 'F', NULL, required_argument, "-F TEXT", "cases whose name or label contains the text" },
-	{ 't', NULL, required_argument, "-t TAG", "cases with the tag; given twice: with either" },
-	{ F_LIMIT, "limit", required_argument, "--limit METRIC=LIMIT", "how much worse it may become: time=3%, allocs=0|5%, peak=10%" },
-	{ F_STRICT, "strict", no_argument, "--strict", "exact metrics must be equal: a fall fails too" },
-	{ F_RULE, "rule", required_argument, "--rule signs|bootstrap", "how time is judged (signs)" },
-	{ F_INCONCLUSIVE, "inconclusive", required_argument, "--inconclusive pass|fail", "exit 0 or 1 instead of 3 where nothing is resolved" },
 	{ F_BUDGET, "budget", required_argument, "--budget S", "start no observation that will not end within S seconds (none)" },
 	{ F_SAMPLES, "samples", required_argument, "--samples N", "at most N pairs of processes a case (200); bootstrap: exactly (20)" },
 	{ F_ROUNDS, "rounds", required_argument, "--rounds N", "samples of each side in a pair of processes (15)" },
 	{ F_MEMORY, "memory", required_argument, "--memory ITERS", "iterations of the exact pass (100); 0: time alone" },
-	{ F_SEED, "seed", required_argument, "--seed N", "of the order of samples and the bootstrap (random, recorded)" },
 	{ F_BASE_REV, "base-rev", required_argument, "--base-rev TEXT", "what the reports call the base" },
 	{ F_HEAD_REV, "head-rev", required_argument, "--head-rev TEXT", "what the reports call the head" },
 	{ F_WORKLOAD_REV, "workload-rev", required_argument, "--workload-rev TEXT", "the input both work on, recorded" },
@@ -72,46 +58,27 @@ static const struct flag {
 
 struct asked {
 	struct mew_gate_options o;
-	struct mew_rules rules;
-	struct mew_metric_limit limits[LIST_MAX];
-	char metrics[LIST_MAX][16];
-	const char *pattern, *literal;
-	const char *tags[LIST_MAX];
-	size_t ntags;
+	struct mew_rules_flags by;
 	struct mew_command_plan plan;
 	const char *resume;
 	char **merged; /* directories */
 	int nmerged;
-	bool help, samples_given, seed_given, merge, measured;
+	bool help, samples_given, merge, measured;
 	struct mew_cli_trace trace;
-	char today[16];
 };
 
 static void help(void)
 {
+	size_t n;
+	const struct mew_flag *shared = mew_rules_flags(&n);
+
 	(void)printf("usage: mew gate --base PROG --head PROG [flags]\n\n");
-	for (size_t i = 0; i < MEW_COUNTOF(flags); i++)
-		(void)printf("  %-24s %s\n", flags[i].shown, flags[i].help);
+	mew_flags_help(flags, MEW_COUNTOF(flags), 26);
+	mew_flags_help(shared, n, 26);
 	(void)printf("\nExit code: 0 pass; 1 a regression; 2 usage or environment; 3 inconclusive; 4 invalid measurement.\n");
 }
 
 /* --- values ----------------------------------------------------------------------------------------------------- */
-
-static int limit(struct asked *a, const char *text)
-{
-	const char *equals = strchr(text, '=');
-	size_t n = equals != NULL ? (size_t)(equals - text) : 0;
-	struct mew_metric_limit *to;
-
-	if (a->rules.nlimits == LIST_MAX)
-		return mew_cli_bad("--limit", text, "one of at most 32");
-	to = &a->limits[a->rules.nlimits];
-	if (n == 0 || n >= sizeof a->metrics[0] || !mew_limit_parse(equals + 1, &to->limit))
-		return mew_cli_bad("--limit", text, "METRIC=LIMIT, such as time=3%, allocs=0|5% or peak=10%");
-	memcpy(a->metrics[a->rules.nlimits], text, n);
-	to->metric = a->metrics[a->rules.nlimits++];
-	return MEW_EXIT_FINE;
-}
 
 static int context(struct asked *a, char *text)
 {
@@ -126,22 +93,6 @@ static int context(struct asked *a, char *text)
 	return MEW_EXIT_FINE;
 }
 
-static int rule(struct asked *a, const char *text)
-{
-	if (strcmp(text, "signs") != 0 && strcmp(text, "bootstrap") != 0)
-		return mew_cli_bad("--rule", text, "signs or bootstrap");
-	a->rules.time_rule = text[0] == 's' ? MEW_TIME_SIGNS : MEW_TIME_BOOTSTRAP;
-	return MEW_EXIT_FINE;
-}
-
-static int unsure(struct asked *a, const char *text)
-{
-	if (strcmp(text, "pass") != 0 && strcmp(text, "fail") != 0)
-		return mew_cli_bad("--inconclusive", text, "pass or fail");
-	a->rules.unsure = text[0] == 'p' ? MEW_UNSURE_PASS : MEW_UNSURE_FAIL;
-	return MEW_EXIT_FINE;
-}
-
 static int bounded(const char *flag, const char *text, uint64_t most, unsigned *out)
 {
 	uint64_t value;
@@ -151,14 +102,6 @@ static int bounded(const char *flag, const char *text, uint64_t most, unsigned *
 	if (value > most)
 		return mew_cli_bad(flag, text, most == MEW_PAIR_ROUNDS ? "at most 2048" : most == MEW_PLAN_JOBS ? "at most 256" : "at most 100000");
 	*out = (unsigned)value;
-	return MEW_EXIT_FINE;
-}
-
-static int tag(struct asked *a, const char *text)
-{
-	if (a->ntags == LIST_MAX)
-		return mew_cli_bad("-t", text, "one of at most 32");
-	a->tags[a->ntags++] = text;
 	return MEW_EXIT_FINE;
 }
 
@@ -179,9 +122,6 @@ static int apply_number(struct asked *a, int id, const char *value)
 	case F_MEMORY:
 		a->o.memory_iterations = 0;
 		return strcmp(value, "0") == 0 ? MEW_EXIT_FINE : mew_cli_count("--memory", value, &a->o.memory_iterations);
-	case F_SEED:
-		a->seed_given = true;
-		return mew_cli_count("--seed", value, &a->o.seed);
 	default:
 		return -1;
 	}
@@ -229,16 +169,10 @@ static int apply_text(struct asked *a, int id, char *value)
 		return MEW_EXIT_FINE;
 	case F_CONTEXT:
 		return context(a, value);
-	case F_LIMIT:
-		return limit(a, value);
-	case F_RULE:
-		return rule(a, value);
 	case F_TRACE:
 		return mew_cli_trace_file(&a->trace, value);
 	case F_REDACT:
 		return mew_cli_trace_redact(value);
-	case F_INCONCLUSIVE:
-		return unsure(a, value);
 	default:
 		return -1;
 	}
@@ -247,22 +181,11 @@ static int apply_text(struct asked *a, int id, char *value)
 static int apply(struct asked *a, int id, const char *value)
 {
 	switch (id) {
-	case 'k':
-		a->pattern = value;
-		return MEW_EXIT_FINE;
-	case 'F':
-		a->literal = value;
-		return MEW_EXIT_FINE;
-	case 't':
-		return tag(a, value);
 	case 'q':
 		a->o.quiet = true;
 		return MEW_EXIT_FINE;
 	case 'v':
 		a->o.verbose = true;
-		return MEW_EXIT_FINE;
-	case F_STRICT:
-		a->rules.strict = true;
 		return MEW_EXIT_FINE;
 	case F_HELP:
 		a->help = true;
@@ -279,13 +202,12 @@ static int apply(struct asked *a, int id, const char *value)
 
 static int parse(struct asked *a, int argc, char **argv)
 {
-	struct option options[MEW_COUNTOF(flags) + 1] = { { NULL, 0, NULL, 0 } };
-	size_t n = 0;
+	struct option options[MEW_FLAGS_MAX + 1] = { { NULL, 0, NULL, 0 } };
+	size_t n;
+	const struct mew_flag *shared = mew_rules_flags(&n);
 	int id;
 
-	for (size_t i = 0; i < MEW_COUNTOF(flags); i++)
-		if (flags[i].name != NULL)
-			options[n++] = (struct option){ flags[i].name, flags[i].argument, NULL, flags[i].id };
+	(void)mew_flags_options(flags, MEW_COUNTOF(flags), options, mew_flags_options(shared, n, options, 0));
 	optind = 0;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, ":k:F:t:qv", options, NULL)) != -1) {
@@ -297,6 +219,8 @@ static int parse(struct asked *a, int argc, char **argv)
 			code = apply_command(a, id, optarg);
 		if (code == -1)
 			code = apply_text(a, id, optarg);
+		if (code == -1)
+			code = mew_rules_flags_apply(&a->by, id, optarg);
 		if (code != MEW_EXIT_FINE)
 			return code;
 	}
@@ -349,8 +273,8 @@ static int complete_command(struct asked *a)
 	}
 	a->o.plan = &a->plan;
 	a->o.memory_iterations = 0;
-	a->rules.counts = a->plan.counts;
-	a->rules.ncounts = a->plan.ncounts;
+	a->by.rules.counts = a->plan.counts;
+	a->by.rules.ncounts = a->plan.ncounts;
 	if (a->o.contention_samples == 0)
 		a->o.contention_samples = 10;
 	return MEW_EXIT_FINE;
@@ -370,35 +294,25 @@ static int check_sides(const struct asked *a)
 
 static int complete(struct asked *a)
 {
-	time_t now = time(NULL);
-	struct mew_error err;
-	struct tm day;
+	uint64_t *seed = &a->by.rules.resampling.seed;
 
 	if (check_sides(a) != MEW_EXIT_FINE || complete_command(a) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	if (a->o.resumed != NULL) {
-		a->o.seed = (uint64_t)json_integer_value(json_object_get(a->o.resumed, "seed"));
-		a->seed_given = true;
+		*seed = (uint64_t)json_integer_value(json_object_get(a->o.resumed, "seed"));
+		a->by.seed_given = true;
 	}
-	if (!a->seed_given && getrandom(&a->o.seed, sizeof a->o.seed, 0) != sizeof a->o.seed)
-		a->o.seed = (uint64_t)now;
-	a->o.seed &= INT64_MAX; /* what every reader of JSON takes as a whole number */
-	if (localtime_r(&now, &day) != NULL && strftime(a->today, sizeof a->today, "%Y-%m-%d", &day) != 0)
-		a->rules.today = a->today;
-	a->o.fixed = a->rules.time_rule == MEW_TIME_BOOTSTRAP;
+	if (!a->by.seed_given && getrandom(seed, sizeof *seed, 0) != sizeof *seed)
+		*seed = (uint64_t)time(NULL);
+	*seed &= INT64_MAX; /* what every reader of JSON takes as a whole number */
+	a->o.seed = *seed;
+	a->o.fixed = a->by.rules.time_rule == MEW_TIME_BOOTSTRAP;
 	if (a->o.fixed && !a->samples_given)
 		a->o.pairs = 20;
-	a->rules.resampling.seed = a->o.seed;
-	a->rules.limits = a->limits;
 	read_environment(a);
-	if (mew_rules_check(&a->rules, &err) != MEW_OK) {
-		mew_cli_complain("--limit: %s", err.text);
+	if (mew_rules_flags_complete(&a->by) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
-	}
-	if (mew_select_init(&a->o.select, a->pattern, a->literal, a->tags, a->ntags, &err) != MEW_OK) {
-		mew_cli_complain("-k: %s", err.text);
-		return MEW_EXIT_USAGE;
-	}
+	a->o.select = &a->by.select;
 	return MEW_EXIT_FINE;
 }
 
@@ -428,7 +342,7 @@ static int run(struct asked *a)
 	struct mew_error err;
 	int code = MEW_EXIT_USAGE;
 
-	if (g == NULL || mew_gate_init(g, &a->o, &a->rules) != 0) {
+	if (g == NULL || mew_gate_init(g, &a->o, &a->by.rules) != 0) {
 		mew_cli_complain("no memory for the gate");
 	} else if (mew_gate_directory(g, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
@@ -466,8 +380,8 @@ static int gate(struct asked *a)
 			code = run(a);
 			code = mew_cli_trace_end(&a->trace, a->measured, code);
 		}
-		mew_select_fini(&a->o.select);
 	}
+	mew_rules_flags_fini(&a->by);
 	mew_command_plan_free(&a->plan);
 	return code;
 }

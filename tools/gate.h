@@ -28,7 +28,7 @@ struct mew_gate_options {
 	const char *ci_run;  /* where the machine of a forge says it runs; NULL: nowhere */
 	struct mew_gate_context contexts[MEW_GATE_CONTEXTS];
 	size_t ncontexts;
-	struct mew_select select;
+	const struct mew_select *select;
 	struct mew_host_options host;
 	double budget;       /* seconds; 0: none */
 	unsigned pairs;      /* most observations of a case */

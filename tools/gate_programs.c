@@ -52,7 +52,7 @@ static int add_case(struct programs *p, const struct mew_host_case *from, enum m
 	struct mew_gate_case *c;
 	uint32_t item = 0, twin = 0;
 
-	if (!mew_select_matches(&p->g->options->select, from->key, from->label, from->tags))
+	if (!mew_select_matches(p->g->options->select, from->key, from->label, from->tags))
 		return 0;
 	if (find_case(other, from->key, &twin) == 0 && side == MEW_HEAD)
 		return 0; /* it came with the base */
