@@ -7,14 +7,17 @@
 #include "launch.h"
 
 #include "error.h"
+#include "os.h"
 #include "worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,17 +97,41 @@ int mew_launch_worker(const struct mew_launch *s, struct mew_error *err)
 	return -1;
 }
 
-int mew_launch_end(int pid, bool kill_first)
+#define PATIENCE_NS 2000000000u
+
+/* Sleep until the process has ended, or for two milliseconds where the kernel has no descriptor for processes (5.2). */
+static void await_end(int pidfd, uint64_t left_ns)
 {
 	const struct timespec pause = { 0, 2000000 };
+	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
+
+	if (pidfd < 0)
+		(void)nanosleep(&pause, NULL);
+	else
+		(void)poll(&fd, 1, (int)(left_ns / 1000000) + 1);
+}
+
+/* Did it leave by itself, in time? Then it is reaped. */
+static bool has_left(int pid, int *status)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	uint64_t deadline = mew_os_now_ns() + PATIENCE_NS, now;
+	bool left;
+
+	while (!(left = waitpid(pid, status, WNOHANG) == pid) && (now = mew_os_now_ns()) < deadline)
+		await_end(pidfd, deadline - now);
+	if (pidfd >= 0)
+		(void)close(pidfd);
+	return left;
+}
+
+int mew_launch_end(int pid, bool kill_first)
+{
 	int status = 0;
 
-	for (int tries = 0; !kill_first && tries < 1000; tries++) {
-		if (waitpid(pid, &status, WNOHANG) == pid) {
-			(void)kill(-pid, SIGKILL);
-			return status;
-		}
-		(void)nanosleep(&pause, NULL);
+	if (!kill_first && has_left(pid, &status)) {
+		(void)kill(-pid, SIGKILL);
+		return status;
 	}
 	(void)kill(-pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
