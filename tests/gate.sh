@@ -14,6 +14,8 @@ other=$builddir/tests/fx_gate_other
 case $srcdir in /*) ;; *) srcdir=$PWD/$srcdir ;; esac
 # shellcheck source=tests/tap.sh
 . "$srcdir/tests/tap.sh"
+XDG_STATE_HOME=$work/state # no calibration but ours
+export XDG_STATE_HOME
 
 for copy in base head slow allocs fewer leak crash idle; do
 	cp "$program" "./fx-$copy" || exit 99

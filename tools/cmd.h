@@ -12,5 +12,6 @@ int mew_cmd_record(int argc, char **argv);
 int mew_cmd_report(int argc, char **argv);
 int mew_cmd_trace_check(int argc, char **argv);
 int mew_cmd_gate(int argc, char **argv);
+int mew_cmd_calibrate(int argc, char **argv);
 
 #endif

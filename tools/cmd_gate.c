@@ -24,7 +24,7 @@
 
 enum flag_id {
 	F_BASE = 256, F_HEAD, F_CONTEXT, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV,
-	F_OUTPUT, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY, F_CONTENTION, F_CONTENTION_SAMPLES, F_MERGE, F_RESUME,
+	F_CALIBRATION, F_OUTPUT, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY, F_CONTENTION, F_CONTENTION_SAMPLES, F_MERGE, F_RESUME,
 	F_COLOR, F_PROGRESS, F_HELP
 };
 
@@ -39,6 +39,7 @@ static const struct mew_flag flags[] = {
 	{ F_BASE_REV, "base-rev", required_argument, "--base-rev TEXT", "what the reports call the base" },
 	{ F_HEAD_REV, "head-rev", required_argument, "--head-rev TEXT", "what the reports call the head" },
 	{ F_WORKLOAD_REV, "workload-rev", required_argument, "--workload-rev TEXT", "the input both work on, recorded" },
+	{ F_CALIBRATION, "calibration", required_argument, "--calibration FILE", "of `mew calibrate`; none (the one kept here, if any)" },
 	{ F_OUTPUT, "output", required_argument, "--output DIR", "mew-gate.md, summary.json, samples.json, junit.xml, metrics.otlp.json" },
 	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the gate on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
 	{ F_REDACT, "redact", required_argument, "--redact RE", "show command lines in it, \"***\" for what matches" },
@@ -163,6 +164,9 @@ static int apply_text(struct asked *a, int id, char *value)
 		return MEW_EXIT_FINE;
 	case F_WORKLOAD_REV:
 		a->o.workload_revision = value;
+		return MEW_EXIT_FINE;
+	case F_CALIBRATION:
+		a->o.calibration = value;
 		return MEW_EXIT_FINE;
 	case F_OUTPUT:
 		a->o.output = value;
@@ -304,7 +308,8 @@ static int complete(struct asked *a)
 	}
 	if (!a->by.seed_given && getrandom(seed, sizeof *seed, 0) != sizeof *seed)
 		*seed = (uint64_t)time(NULL);
-	*seed &= INT64_MAX; /* what every reader of JSON takes as a whole number */
+	if (!a->by.seed_given)
+		*seed >>= 11; /* what it is drawn to must pass through JSON's numbers, which may be doubles */
 	a->o.seed = *seed;
 	a->o.fixed = a->by.rules.time_rule == MEW_TIME_BOOTSTRAP;
 	if (a->o.fixed && !a->samples_given)

@@ -6,6 +6,7 @@
 #ifndef MEW_GATE_H
 #define MEW_GATE_H
 
+#include "calibration.h"
 #include "gate_plan.h"
 #include "gate_tool.h"
 #include "model.h"
@@ -36,6 +37,8 @@ struct mew_gate_options {
 	unsigned rounds;     /* samples of each side in an observation */
 	uint64_t memory_iterations; /* of the exact pass; 0: no such pass */
 	uint64_t seed;
+	const char *calibration; /* its file; "none"; NULL: the one in the usual place, if any */
+	double extra_work;   /* a fraction that the head does more in each sample, for calibrating; 0: none */
 	const char *output;  /* directory, or NULL */
 	const char *phases_file;               /* of commands; NULL: benchmark programs */
 	const struct mew_command_plan *plan;   /* what it says */
@@ -94,6 +97,7 @@ struct mew_gate {
 	struct mew_gate_case *cases;
 	size_t ncases;
 	struct mew_model *models[MEW_SIDES]; /* exact pass and facts of each side */
+	struct mew_calibration *calibration; /* that the noise floors come from; NULL: none */
 	double seconds;              /* that the timing took */
 	unsigned processes;          /* pairs of them */
 	bool out_of_time, interrupted;

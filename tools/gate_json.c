@@ -66,6 +66,18 @@ static void put_sides(struct mew_json *j, const struct mew_gate *g)
 	put_text(j, "workload_revision", g->options->workload_revision);
 }
 
+static void put_calibration(struct mew_json *j, const struct mew_calibration *c)
+{
+	if (c == NULL)
+		return;
+	mew_json_key(j, "calibration");
+	mew_json_object(j);
+	put_count(j, "trials", c->trials);
+	put_count(j, "false_positives", c->false_positives);
+	put_count(j, "samples", c->samples);
+	mew_json_object_end(j);
+}
+
 /* What both files begin with. */
 static void put_head(struct mew_json *j, const struct mew_gate *g)
 {
@@ -75,6 +87,7 @@ static void put_head(struct mew_json *j, const struct mew_gate *g)
 	put_count(j, "seed", g->options->seed);
 	put_text(j, "ci_run", g->options->ci_run);
 	put_sides(j, g);
+	put_calibration(j, g->calibration);
 	put_count(j, "processes", g->processes);
 	put_number(j, "seconds", g->seconds);
 	put_flag(j, "out_of_time", g->out_of_time);

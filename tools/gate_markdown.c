@@ -142,6 +142,26 @@ static void put_rows(struct mew_writer *w, const struct mew_gate *g, struct plac
 
 /* --- what stands around them ------------------------------------------------------------------------------------ */
 
+static void put_calibration(struct mew_writer *w, const struct mew_gate *g)
+{
+	char text[160];
+
+	if (g->calibration == NULL) {
+		mew_write_text(w, "- not calibrated: `mew calibrate` measures the noise floor and the rate of false alarms here\n");
+		return;
+	}
+	mew_calibration_words(g->calibration, text, sizeof text);
+	mew_writef(w, "- calibration: %s; noise floor", text);
+	for (size_t i = 0, n = 0; i < g->ncases && n < 20; i++) {
+		if (g->cases[i].noise_floor <= 0)
+			continue;
+		(void)snprintf(text, sizeof text, "%s %.2f %% for ", n++ > 0 ? "," : "", g->cases[i].noise_floor * 100);
+		mew_write_text(w, text);
+		put_escaped(w, g->cases[i].key);
+	}
+	mew_write_char(w, '\n');
+}
+
 static void put_environment(struct mew_writer *w, const struct mew_gate *g)
 {
 	static const char *const names[] = { "cpu_model", "cpu_count", "kernel", "compiler", "libc", "allocator" };
@@ -163,6 +183,7 @@ static void put_environment(struct mew_writer *w, const struct mew_gate *g)
 	}
 	mew_writef(w, "- %u pairs of fresh processes, adjacent samples, order from seed %llu\n", g->processes,
 		   (unsigned long long)g->options->seed);
+	put_calibration(w, g);
 	mew_write_text(w, "- data: `summary.json`, `samples.json`, `metrics.otlp.json`, `junit.xml`\n\n"
 			  "Time: a regression is a median ratio of pairs beyond the limit with at most 5 % false alarms over all cases, found "
 			  "by two separate sets of processes. Allocations, bytes, peak and leak are exact: any rise beyond their limit fails.\n"

@@ -198,14 +198,32 @@ static size_t undecided(const struct mew_gate *g)
 	return n;
 }
 
+#define CONTROL_NS 5000000u /* longest sample of a control */
+
+/* Iterations that are so much of a sample; one sample must have enough of them for that. */
+static int add_work(struct mew_pair_case *c, uint64_t target_ns, double extra, struct mew_error *err)
+{
+	uint64_t least = (uint64_t)ceil(1 / extra);
+
+	if (c->loops < least && target_ns / c->loops * least > CONTROL_NS)
+		return mew_error_set(err, MEW_E_UNSUPPORTED, "one iteration is more than %g %% of the longest sample", extra * 100);
+	if (c->loops < least)
+		c->loops = least;
+	c->extra = (uint64_t)((double)c->loops * extra + 0.5);
+	return MEW_OK;
+}
+
 static int observe(struct programs *p, struct mew_pair *pair, struct mew_gate_case *c, struct mew_gate_series *into, bool context)
 {
 	uint64_t target = c->pair.threads > 1 ? SAMPLE_THREADED_NS : SAMPLE_NS;
 	struct mew_pair_observation *got = &p->scratch;
 	struct mew_gate_observation o;
 	struct mew_error err;
-	int status = c->pair.loops == 0 ? mew_pair_calibrate(pair, &c->pair, target, &err) : MEW_OK;
+	bool is_new = c->pair.loops == 0;
+	int status = is_new ? mew_pair_calibrate(pair, &c->pair, target, &err) : MEW_OK;
 
+	if (status == MEW_OK && is_new && p->g->options->extra_work > 0)
+		status = add_work(&c->pair, target, p->g->options->extra_work, &err);
 	if (status == MEW_OK)
 		status = mew_pair_observe(pair, &c->pair, p->g->options->rounds, WARMUP_NS, got, &err);
 	if (status != MEW_OK) {
@@ -341,6 +359,9 @@ static int measure(struct programs *p)
 	if (code != MEW_EXIT_FINE)
 		return code;
 	take_facts(p);
+	code = mew_calibration_apply(g);
+	if (code != MEW_EXIT_FINE)
+		return code;
 	look_at_files(p, p->files);
 	if (g->options->memory_iterations > 0)
 		for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !is_cancelled(p); side++)

@@ -85,6 +85,12 @@ static bool is_told(const struct mew_gate *g, const struct mew_verdict *v)
 
 static void put_notes(struct mew_writer *w, const struct mew_view *view, const struct mew_gate_case *c)
 {
+	char text[80];
+
+	if (c->noise_floor > 0) {
+		(void)snprintf(text, sizeof text, "noise floor %.2f %%", c->noise_floor * 100);
+		mew_writef(w, "  %s: %s\n", c->key, text);
+	}
 	if (c->why[0] == '\0')
 		return;
 	mew_writef(w, "  %s: ", c->key);
@@ -124,6 +130,10 @@ static void put_headline(struct mew_writer *w, const struct mew_view *view, cons
 	(void)snprintf(text, sizeof text, "   (%zu case%s, %u pairs of processes, %.1f s)\n", g->ncases, g->ncases == 1 ? "" : "s",
 		       g->processes, g->seconds);
 	mew_write_text(w, text);
+	if (g->calibration != NULL) {
+		mew_calibration_words(g->calibration, text, sizeof text);
+		mew_writef(w, "calibrated: %s\n", text);
+	}
 	if (g->identity[0] != '\0')
 		mew_writef(w, "%s\n", g->identity);
 	if (g->out_of_time)
