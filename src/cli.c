@@ -19,7 +19,7 @@
 
 enum flag_id {
 	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
-	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_EMBED_SOURCE, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT, F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER,
+	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_EMBED_SOURCE, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT, F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER,
 	F_REPORT
 };
 
@@ -50,6 +50,7 @@ static const struct flag flags[] = {
 	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a pass fails (none)" },
 	{ F_CAPTURE, "capture", required_argument, "--capture yes|no", "keep what bodies print apart, show it for failed cases (yes)" },
 	{ F_DRY_RUN, "dry-run", no_argument, "--dry-run", "run each case once, without figures" },
+	{ F_VERSUS, "versus", required_argument, "--versus KEY KEY", "compare two cases inside one process: is the second slower" },
 	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
 	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the run on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
 	{ F_REDACT, "redact", required_argument, "--redact RE", "show the command line in it, \"***\" for what matches" },
@@ -282,6 +283,16 @@ static int apply_passes(struct mew_cli *c, int id, const char *value)
 	}
 }
 
+/* The second key is the next word, which getopt would take for a program. */
+static int versus(struct mew_cli *c, const char *value)
+{
+	if (optind >= c->argc)
+		return mew_cli_bad("--versus", value, "followed by the key of a second case");
+	c->versus[0] = value;
+	c->versus[1] = c->argv[optind++];
+	return MEW_EXIT_FINE;
+}
+
 static int apply(struct mew_cli *c, int id, const char *value)
 {
 	switch (id) {
@@ -299,6 +310,8 @@ static int apply(struct mew_cli *c, int id, const char *value)
 	case 'v':
 		c->verbose = true;
 		return MEW_EXIT_FINE;
+	case F_VERSUS:
+		return versus(c, value);
 	case F_EMBED_SOURCE:
 		c->embed_source = true;
 		return MEW_EXIT_FINE;

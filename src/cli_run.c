@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "cli_trace.h"
+#include "cli_versus.h"
 #include "cpu_ladder.h"
 #include "environment.h"
 #include "error.h"
@@ -341,6 +342,10 @@ int mew_cli_run(struct mew_cli *c)
 	struct run r = { .cli = c };
 	int code = MEW_EXIT_USAGE;
 
+	if (c->versus[0] != NULL) {
+		c->host.cancelled = mew_cli_catch_interrupts();
+		return mew_cli_versus(c);
+	}
 	r.hosts = calloc(n + 1, sizeof *r.hosts);
 	r.cases = calloc(n + 1, sizeof *r.cases);
 	r.ncases = calloc(n + 1, sizeof *r.ncases);

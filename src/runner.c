@@ -384,6 +384,15 @@ static struct {
 	struct mew_capture *capture;
 } active;
 
+/* Blocks without a backend may run on two threads at once: they leave it alone. */
+static void set_active(const struct mew_backend *backend, struct mew_capture *capture)
+{
+	if (backend == NULL)
+		return;
+	active.backend = backend;
+	active.capture = capture;
+}
+
 void mew_runner_abandon(void)
 {
 	if (active.capture == NULL)
@@ -461,10 +470,9 @@ static int run_block(struct mew_runner *r, const struct mew_request *rq, struct 
 	status = mew_block_init(&block, &plan, row->threads, backend, capture, err);
 	if (status == MEW_OK) {
 		before = count_threads();
-		active.backend = backend;
-		active.capture = capture;
+		set_active(backend, capture);
 		call_body(item, &block);
-		active.capture = NULL;
+		set_active(backend, NULL);
 		status = judge(item, &block, err);
 		if (status == MEW_OK && put_block(out, row, rq, &block) != 0)
 			status = mew_error_set(err, MEW_E_NOMEM, "no memory for the samples of \"%s\"", item->key);

@@ -75,6 +75,25 @@ run "$mew" calibrate ./fx-crash -k spin --trials 1 --samples 16 --output crash.j
 complains "a case that fails ends it" 4 'killed by signal 9'
 is "and nothing is kept" "$(ls crash.json 2>/dev/null)" ""
 
+# two cases inside one process
+run "$mew" run --versus spin blocks ./fx-base
+check "one of two cases is certainly faster" 0 'blocks is faster than spin by' ''
+run "$mew" run ./fx-base --versus blocks spin
+check "and the other slower, wherever the flag stands" 0 'spin is slower than blocks by'
+check "it says that this holds for one build" 0 'this build alone'
+run ./fx-base --versus blocks spin
+check "a program takes the flag itself" 0 'spin is slower than blocks by'
+run "$mew" run --versus spin none ./fx-base
+complains "a case that does not exist is named" 2 'no case "none"'
+run "$mew" run --versus spin spin ./fx-base
+complains "a case is not compared with itself" 2 'not compared with itself'
+run "$mew" run --versus spin blocks ./fx-crash
+complains "a case that dies fails" 1 'killed by signal 9'
+run "$mew" run --versus spin blocks --memory ./fx-base
+complains "other passes are refused" 2 'time alone'
+run "$mew" run --versus spin
+complains "one key is not enough" 2 'second case'
+
 for command in calibrate gate; do
 	"$mew" $command --help | sed -n 's/^  \(--[a-z-]*\).*/\1/p' | while read -r flag; do
 		grep -q -- "Fl ${flag#-}\( \|$\)" "$srcdir/man/mew.1" || echo "$flag" >>undocumented

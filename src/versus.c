@@ -1,0 +1,299 @@
+/*
+ * versus.c - see versus.h. A worker runs both bodies at once, each on a thread, by the page they take turns with.
+ * Layer L4. The command's thread, which sleeps while they measure.
+ */
+#include "config.h"
+
+#include "versus.h"
+
+#include "error.h"
+#include "host_internal.h"
+#include "os.h"
+#include "plan.h"
+#include "stats.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SAMPLE_NS 150000u
+#define WARMUP_NS 2000000u
+#define ROUNDS 4u /* of a block: few, so that the first that can decide come of both ways to place the threads */
+
+struct versus {
+	const struct mew_versus_options *o;
+	struct mew_host host;
+	struct mew_pace *page;
+	int page_fd;
+	uint64_t seed;
+	uint32_t items[MEW_SIDES];
+	enum mew_side first;                  /* runs on the process's main thread in this block */
+	struct mew_model *models[MEW_SIDES];  /* of the running block */
+	double log_ratios[MEW_VERSUS_OBSERVATIONS], ns[MEW_SIDES][MEW_VERSUS_OBSERVATIONS];
+	size_t n;
+	struct mew_versus *out;
+};
+
+static bool is_cancelled(const struct versus *v)
+{
+	return v->o->host->cancelled != NULL && *v->o->host->cancelled != 0;
+}
+
+/* --- starting --------------------------------------------------------------------------------------------------- */
+
+static int find_cases(struct versus *v, struct mew_error *err)
+{
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+		const char *key = v->o->keys[side];
+		size_t i = 0;
+
+		while (i < v->host.ncases && strcmp(v->host.cases[i].key, key) != 0)
+			i++;
+		if (i == v->host.ncases)
+			return mew_error_set(err, MEW_E_INVALID, "there is no case \"%.100s\"; `mew list` shows the keys", key);
+		if (v->host.cases[i].threads > 1)
+			return mew_error_set(err, MEW_E_INVALID, "\"%.100s\" runs on %u threads: only cases of one thread can take turns",
+					     key, v->host.cases[i].threads);
+		v->items[side] = (uint32_t)i;
+	}
+	if (v->items[MEW_BASE] == v->items[MEW_HEAD])
+		return mew_error_set(err, MEW_E_INVALID, "\"%.100s\" is not compared with itself: name two cases", v->o->keys[0]);
+	return MEW_OK;
+}
+
+/* The thread that the worker makes inherits it. Where it is refused, both run where they are put. */
+static void pin(int pid)
+{
+	cpu_set_t set, one;
+	int cpu = sched_getcpu();
+
+	if (cpu < 0 || sched_getaffinity(0, sizeof set, &set) != 0 || !CPU_ISSET(cpu, &set))
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	(void)sched_setaffinity(pid, sizeof one, &one);
+}
+
+static int start(struct versus *v, struct mew_host_options *options, struct mew_error *err)
+{
+	int status;
+
+	v->page = mew_pace_create(&v->page_fd);
+	if (v->page == NULL)
+		return mew_error_errno(err, MEW_E_NOMEM, "no page for the two cases to take turns by");
+	*options = *v->o->host;
+	options->inherited = v->page_fd;
+	status = mew_host_open(&v->host, v->o->program, options, err);
+	if (status == MEW_OK)
+		status = find_cases(v, err);
+	if (status == MEW_OK)
+		status = mew_host_begin_pass(&v->host, MEW_PASS_TIME, err);
+	if (status == MEW_OK)
+		pin(v->host.pid);
+	return status;
+}
+
+/* --- blocks ----------------------------------------------------------------------------------------------------- */
+
+static struct mew_request request(const struct versus *v, enum mew_side side, enum mew_phase phase)
+{
+	return (struct mew_request){ .item = v->items[side], .pass = MEW_PASS_TIME, .phase = (int)phase, .side = side };
+}
+
+static int renew_models(struct versus *v, struct mew_error *err)
+{
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+		mew_model_free(v->models[side]);
+		v->models[side] = mew_model_new();
+		if (v->models[side] == NULL)
+			return mew_error_set(err, MEW_E_NOMEM, "no memory for a block of samples");
+	}
+	return MEW_OK;
+}
+
+static const struct mew_run *last_run(const struct mew_model *m)
+{
+	return m->ncases > 0 && m->cases[0].nruns > 0 ? &m->cases[0].runs[m->cases[0].nruns - 1] : NULL;
+}
+
+/* One that lost the processor would make all samples too short: the fastest did not. */
+static double fastest(const struct mew_run *run)
+{
+	double least = INFINITY;
+
+	for (size_t i = 0; i < run->nsamples; i++)
+		least = fmin(least, (double)run->real_ns[i] / (double)run->loops);
+	return least;
+}
+
+static uint64_t loops_for(double each_ns)
+{
+	return each_ns > 0 && each_ns < SAMPLE_NS ? (uint64_t)fmin(SAMPLE_NS / each_ns, 1e15) : 1;
+}
+
+/* Calibrate and warm up a case by itself; the time of an iteration is returned. */
+static int prepare(struct versus *v, enum mew_side side, double *each_ns, struct mew_error *err)
+{
+	struct mew_driver d = mew_host_driver(&v->host);
+	struct mew_request rq = request(v, side, MEW_PHASE_CALIBRATION_LOOPS);
+	const struct mew_run *run;
+	int status = d.open(d.data, rq.item, MEW_PASS_TIME, err);
+
+	rq.plan = (struct mew_block_plan){ .target_ns = SAMPLE_NS, .max_samples = 64 };
+	if (status == MEW_OK)
+		status = d.run(d.data, &rq, v->models[side], err);
+	if (status != MEW_OK)
+		return status;
+	run = last_run(v->models[side]);
+	*each_ns = run != NULL ? fastest(run) : 1;
+	rq = request(v, side, MEW_PHASE_MEASUREMENT_WARMUP);
+	rq.plan = (struct mew_block_plan){ .loops = loops_for(*each_ns), .min_samples = 1, .max_samples = 4096,
+					   .min_ns = WARMUP_NS, .max_ns = WARMUP_NS };
+	status = renew_models(v, err);
+	if (status == MEW_OK)
+		status = d.run(d.data, &rq, v->models[side], err);
+	if (status == MEW_OK && (run = last_run(v->models[side])) != NULL)
+		*each_ns = fastest(run);
+	return status;
+}
+
+/* Equal iterations where the cases are near each other: then the few nanoseconds of a sample's own fall out. */
+static void choose_loops(uint64_t loops[MEW_SIDES], const double each_ns[MEW_SIDES])
+{
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+		loops[side] = loops_for(each_ns[side]);
+	if (each_ns[MEW_HEAD] < 2 * each_ns[MEW_BASE] && each_ns[MEW_BASE] < 2 * each_ns[MEW_HEAD])
+		loops[MEW_HEAD] = loops[MEW_BASE];
+}
+
+static int run_block(struct versus *v, struct mew_error *err)
+{
+	struct mew_host *h = &v->host;
+	struct mew_error other;
+	int status;
+
+	mew_pace_plan(v->page, ROUNDS, &v->seed);
+	v->first = v->out->blocks % 2 != 0 ? !v->first : mew_pace_coin(&v->seed) ? MEW_HEAD : MEW_BASE;
+	mew_wire_reset(&h->out);
+	for (int i = 0; i < MEW_SIDES; i++) {
+		enum mew_side side = i == 0 ? v->first : !v->first;
+		struct mew_request rq = request(v, side, MEW_PHASE_MEASUREMENT_VALUE);
+		uint64_t loops = v->out->loops[side];
+
+		rq.pace_fd = v->page_fd;
+		rq.plan = (struct mew_block_plan){ .loops = loops, .exact = loops * ROUNDS, .max_samples = ROUNDS };
+		mew_wire_put_request(&h->out, &rq);
+	}
+	status = mew_host_send(h, MEW_MSG_BOTH, err);
+	for (int i = 0; i < MEW_SIDES && h->pid > 0; i++) {
+		enum mew_side side = i == 0 ? v->first : !v->first;
+		struct mew_error *into = status == MEW_OK ? err : &other;
+		int got = mew_host_answer(h, MEW_MSG_DONE, mew_host_deadline(h), into);
+
+		got = mew_host_take_block(h, v->items[side], got, v->models[side], into);
+		if (status == MEW_OK)
+			status = got;
+	}
+	v->out->blocks++;
+	return status;
+}
+
+/* --- what they say ---------------------------------------------------------------------------------------------- */
+
+static int take_block(struct versus *v, struct mew_error *err)
+{
+	const struct mew_run *runs[MEW_SIDES];
+
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+		runs[side] = last_run(v->models[side]);
+		if (runs[side] == NULL || runs[side]->nsamples < ROUNDS || runs[side]->loops != v->out->loops[side])
+			return mew_error_set(err, MEW_E_LOST, "\"%.100s\" did not give its samples", v->o->keys[side]);
+	}
+	for (unsigned i = 0; i < ROUNDS && v->n < MEW_VERSUS_OBSERVATIONS; i++) {
+		for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+			v->ns[side][v->n] = (double)runs[side]->real_ns[i] / (double)runs[side]->loops;
+		if (v->ns[MEW_BASE][v->n] <= 0 || v->ns[MEW_HEAD][v->n] <= 0)
+			return mew_error_set(err, MEW_E_LOST, "a sample took no time that the clock can see");
+		if (v->page->disturbed[2 * i] != 0 || v->page->disturbed[2 * i + 1] != 0) {
+			v->out->disturbed++;
+			continue;
+		}
+		v->log_ratios[v->n] = log(v->ns[MEW_HEAD][v->n] / v->ns[MEW_BASE][v->n]);
+		v->n++;
+	}
+	return MEW_OK;
+}
+
+static int judge(struct versus *v, struct mew_error *err)
+{
+	const struct mew_metric_limit zero = { "time", { .percent = 0, .has_percent = true } };
+	const struct mew_rules rules = { .sequential = true, .limits = &zero, .nlimits = 1 };
+	const struct mew_observations of = { .log_ratios = v->log_ratios, .n = v->n };
+
+	return mew_verdict_time(&rules, v->o->keys[MEW_HEAD], &of, &v->out->verdict, err);
+}
+
+static bool is_decided(const struct mew_versus *out)
+{
+	return out->verdict.outcome == MEW_OUTCOME_REGRESSED || out->verdict.outcome == MEW_OUTCOME_IMPROVED;
+}
+
+static int measure(struct versus *v, struct mew_error *err)
+{
+	double each_ns[MEW_SIDES] = { 1, 1 };
+	uint64_t start_ns;
+	int status = renew_models(v, err);
+
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++)
+		status = prepare(v, side, &each_ns[side], err);
+	choose_loops(v->out->loops, each_ns);
+	start_ns = mew_os_now_ns();
+	while (status == MEW_OK && v->n < MEW_VERSUS_OBSERVATIONS && !is_decided(v->out)) {
+		if (v->out->blocks > 0 && (double)(mew_os_now_ns() - start_ns) / 1e9 >= v->o->max_time)
+			break;
+		if (is_cancelled(v))
+			return mew_error_set(err, MEW_E_BUSY, "interrupted");
+		status = renew_models(v, err);
+		if (status == MEW_OK)
+			status = run_block(v, err);
+		if (status == MEW_OK)
+			status = take_block(v, err);
+		if (status == MEW_OK)
+			status = judge(v, err);
+	}
+	return status;
+}
+
+int mew_versus(const struct mew_versus_options *o, struct mew_versus *out, struct mew_error *err)
+{
+	struct versus *v = calloc(1, sizeof *v);
+	struct mew_host_options options;
+	uint64_t start_ns = mew_os_now_ns();
+	int status;
+
+	*out = (struct mew_versus){ .blocks = 0 };
+	if (v == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory to compare two cases");
+	v->o = o;
+	v->out = out;
+	v->seed = o->seed;
+	v->host = (struct mew_host){ .fd = -1, .output_fd = -1 };
+	status = start(v, &options, err);
+	if (status == MEW_OK)
+		status = measure(v, err);
+	out->seconds = (double)(mew_os_now_ns() - start_ns) / 1e9;
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+		mew_stats_sort(v->ns[side], v->n);
+		out->ns[side] = mew_stats_median_sorted(v->ns[side], v->n);
+		mew_model_free(v->models[side]);
+	}
+	if (v->page != NULL) {
+		mew_host_close(&v->host);
+		mew_pace_unmap(v->page);
+		(void)close(v->page_fd);
+	}
+	free(v);
+	return status;
+}

@@ -1,0 +1,42 @@
+/*
+ * versus.h - two cases of one program compared inside one process, their samples in turns.
+ * Layer L4. What it says holds for this build: how the linker laid the two out is part of it.
+ */
+#ifndef MEW_VERSUS_H
+#define MEW_VERSUS_H
+
+#include "host.h"
+#include "pace.h"
+#include "verdict.h"
+
+#define MEW_VERSUS_OBSERVATIONS 4096u
+
+struct mew_versus_options {
+	const char *program;
+	const char *keys[MEW_SIDES]; /* base and head */
+	const struct mew_host_options *host;
+	double max_time;             /* seconds of measuring */
+	uint64_t seed;               /* of all orders */
+};
+
+struct mew_versus {
+	struct mew_verdict verdict;  /* of time, at margin 0: is the head slower or faster */
+	double ns[MEW_SIDES];        /* median of an iteration */
+	uint64_t loops[MEW_SIDES];   /* iterations of a sample */
+	unsigned blocks, disturbed;  /* disturbed: observations left out, since a sample of them lost the processor */
+	double seconds;              /* from the start of the process to the verdict */
+};
+
+/*
+ * Start the program and compare until the difference is certain or the time is up.
+ *
+ * An observation is ln(head / base) of a round: one sample of each, one after the other. Blocks of them are short, and
+ * the two cases change threads from block to block, so that what a thread's stack does to a loop falls on both.
+ *
+ * out      filled
+ * Returns  MEW_OK; MEW_E_INVALID naming the case that does not exist or has threads of its own; what a case failed with
+ * Context  the command's thread
+ */
+int mew_versus(const struct mew_versus_options *o, struct mew_versus *out, struct mew_error *err);
+
+#endif
