@@ -286,10 +286,10 @@ static int apply_passes(struct mew_cli *c, int id, const char *value)
 /* The second key is the next word, which getopt would take for a program. */
 static int versus(struct mew_cli *c, const char *value)
 {
-	if (optind >= c->argc)
+	if (optind >= c->trace.argc)
 		return mew_cli_bad("--versus", value, "followed by the key of a second case");
 	c->versus[0] = value;
-	c->versus[1] = c->argv[optind++];
+	c->versus[1] = c->trace.argv[optind++];
 	return MEW_EXIT_FINE;
 }
 

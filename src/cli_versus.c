@@ -20,7 +20,7 @@ static int check(const struct mew_cli *c)
 
 	if (c->nprograms != 1)
 		wrong = "takes one program: `mew run --versus KEY_A KEY_B ./bench`";
-	else if (c->passes[MEW_PASS_MEMORY] || c->passes[MEW_PASS_CPU] || c->noutputs > 0 || c->trace != NULL)
+	else if (c->passes[MEW_PASS_MEMORY] || c->passes[MEW_PASS_CPU] || c->noutputs > 0 || c->trace.file != NULL)
 		wrong = "compares time alone and writes no reports: leave out passes, reports and --trace";
 	else if (c->host.nhooks > 0)
 		wrong = "runs both cases at once, where hooks cannot tell them apart: leave out --hook";
