@@ -19,7 +19,8 @@
 
 enum flag_id {
 	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
-	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_EMBED_SOURCE, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT, F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER,
+	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_EMBED_SOURCE, F_GBENCH, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT,
+	F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER,
 	F_REPORT
 };
 
@@ -54,6 +55,7 @@ static const struct flag flags[] = {
 	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
 	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the run on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
 	{ F_REDACT, "redact", required_argument, "--redact RE", "show the command line in it, \"***\" for what matches" },
+	{ F_GBENCH, "gbench-program", no_argument, "--gbench-program", "BENCH is a program of Google Benchmark" },
 	{ 'q', NULL, no_argument, "-q", "tables alone" },
 	{ 'v', NULL, no_argument, "-v", "every figure, and why one is absent" },
 	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
@@ -314,6 +316,9 @@ static int apply(struct mew_cli *c, int id, const char *value)
 		return versus(c, value);
 	case F_EMBED_SOURCE:
 		c->embed_source = true;
+		return MEW_EXIT_FINE;
+	case F_GBENCH:
+		c->gbench = true;
 		return MEW_EXIT_FINE;
 	case F_COLOR:
 		return when("--color", value, &c->color);

@@ -40,6 +40,7 @@ struct mew_cli {
 	bool follow;        /* record: children too */
 	double start_after; /* record: seconds until the window opens */
 	bool quiet, verbose, help, version, embed_source;
+	bool gbench; /* the programs are of Google Benchmark */
 	enum mew_when color, progress;
 	char **programs; /* what is left of argv */
 	int nprograms;
@@ -60,6 +61,14 @@ void mew_cli_help_record(FILE *to, const char *usage);
 
 /* Measure the programs, print the tables, write the files. Returns the exit code. */
 int mew_cli_run(struct mew_cli *c);
+
+/*
+ * The same for programs of Google Benchmark: what they measured is added to the model, which is not sealed yet.
+ *
+ * ended_badly  set when a program failed behind its last benchmark
+ * Returns      MEW_EXIT_FINE; else why nothing can be shown, after one line on standard error
+ */
+int mew_cli_gbench(struct mew_cli *c, struct mew_model *model, struct mew_progress *progress, bool *ended_badly);
 
 /* The tables of a sealed model on standard output, of `mew record` on standard error, as the flags say. Returns MEW_OK or a status. */
 int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct mew_error *err);

@@ -318,10 +318,23 @@ static int check_environment(const struct mew_cli *c)
 	return MEW_EXIT_USAGE;
 }
 
+static int run_gbench(struct run *r)
+{
+	bool ended_badly = false;
+	int code = mew_cli_gbench(r->cli, r->model, &r->progress, &ended_badly);
+
+	if (code != MEW_EXIT_FINE)
+		return code;
+	code = finish(r);
+	return code == MEW_EXIT_FINE && ended_badly ? MEW_EXIT_FAILED : code;
+}
+
 static int run_all(struct run *r)
 {
 	int code = check_environment(r->cli);
 
+	if (code == MEW_EXIT_FINE && r->cli->gbench)
+		return run_gbench(r);
 	if (code == MEW_EXIT_FINE)
 		code = open_programs(r);
 	if (code == MEW_EXIT_FINE)
@@ -394,6 +407,10 @@ int mew_main(int argc, char **argv)
 	if (cli.version) {
 		(void)printf("mew %s\n", mew_version());
 		return MEW_EXIT_FINE;
+	}
+	if (cli.gbench) {
+		mew_cli_complain("--gbench-program: this program is of mew; it is for `mew run`");
+		return MEW_EXIT_USAGE;
 	}
 	if (cli.nprograms > 0) {
 		mew_cli_complain("\"%s\": this program measures itself alone; use `mew run` for several", cli.programs[0]);

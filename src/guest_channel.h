@@ -1,0 +1,34 @@
+/*
+ * guest_channel.h - memory that the command shares with a program whose framework drives the bodies.
+ * Layer L4. A mapping and no descriptor: a program that closes every descriptor, changes its root or dies half-way has
+ * handed over what it had by then.
+ *
+ * Format   struct mew_guest_channel, then frames: u64 length and so many bytes. They are models as in wire.h, the first
+ *          with facts about the process; in the list pass the second one is text, a name on each line.
+ */
+#ifndef MEW_GUEST_CHANNEL_H
+#define MEW_GUEST_CHANNEL_H
+
+#include "base.h"
+
+#define MEW_GUEST_ENVIRONMENT "MEW_GUEST_CHANNEL"       /* the descriptor's number */
+#define MEW_GUEST_MAGIC UINT64_C(0x316e61686377656d)
+#define MEW_GUEST_BYTES ((size_t)1 << 30)               /* address space; pages come as they are written */
+
+struct mew_guest_channel {
+	uint64_t magic;
+	uint64_t bytes;         /* of the mapping */
+	/* written by the command before the program starts */
+	uint32_t pass;          /* enum mew_guest_pass */
+	uint32_t stacks;
+	uint64_t interval_ns;
+	uint32_t clock;         /* enum mew_clock */
+	uint32_t process;       /* its number among the fresh processes of a pass */
+	/* written by the program */
+	uint32_t owner;         /* process id of the one that runs benchmarks; atomic */
+	uint32_t full;          /* a frame found no room; atomic */
+	uint64_t used;          /* bytes of complete frames; atomic */
+	char refusal[240];
+};
+
+#endif
