@@ -210,7 +210,7 @@ static bool is_inside(void)
 }
 
 /* What a thread does behind its loop is no part of it, though others are still in theirs: it counts as paused. */
-void mew_guest_finish(uint64_t iterations)
+void mew_guest_finish(void)
 {
 	uint64_t now = mew_os_now_ns();
 
@@ -221,7 +221,6 @@ void mew_guest_finish(uint64_t iterations)
 	else if (self->attached)
 		b->backend->pause(b->capture, index_of(self));
 	self->window_ns = now - self->start_ns - self->paused_ns;
-	self->iterations = iterations;
 	(void)pthread_mutex_lock(&lock);
 	self->finished = true;
 	if (++b->finished == b->started)
@@ -229,10 +228,11 @@ void mew_guest_finish(uint64_t iterations)
 	(void)pthread_mutex_unlock(&lock);
 }
 
-void mew_guest_leave(void)
+void mew_guest_leave(uint64_t iterations)
 {
 	if (self == NULL)
 		return;
+	self->iterations = iterations;
 	(void)pthread_mutex_lock(&lock);
 	detach(self);
 	(void)pthread_mutex_unlock(&lock);

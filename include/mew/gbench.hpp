@@ -25,10 +25,13 @@ typedef benchmark::MemoryManager::Result Memory;
 class Manager : public benchmark::MemoryManager {
 public:
 	bool runs = false;
+	uint64_t planned = 0;                   /* iterations of the running pass */
+	std::vector<mew_guest_memory> results; /* of the passes since the last report */
 
 	void Start()
 	{
 		runs = true;
+		planned = 0;
 		mew_guest_memory_start();
 	}
 	void Stop(Result *result)
@@ -36,6 +39,12 @@ public:
 		mew_guest_memory m;
 
 		mew_guest_memory_stop(&m);
+		if (planned > 0 && m.iterations > planned) { /* a batch went beyond them; what follows divides by the plan */
+			m.allocations = per(m.allocations, m.iterations);
+			m.bytes = per(m.bytes, m.iterations);
+			m.iterations = planned;
+		}
+		results.push_back(m);
 		fill(*result, m);
 		runs = false;
 	}
@@ -49,6 +58,12 @@ public:
 		result.max_bytes_used = static_cast<int64_t>(m.peak_bytes);
 		result.total_allocated_bytes = static_cast<int64_t>(m.bytes);
 		result.net_heap_growth = m.net_bytes;
+	}
+
+private:
+	uint64_t per(uint64_t value, uint64_t iterations) const
+	{
+		return static_cast<uint64_t>(static_cast<double>(value) * static_cast<double>(planned) / static_cast<double>(iterations) + 0.5);
 	}
 };
 
@@ -91,6 +106,8 @@ inline void start(benchmark::State *state, Edge real)
 {
 	if (state->thread_index() == 0)
 		choose_manager(state->threads());
+	if (manager().runs)
+		manager().planned = static_cast<uint64_t>(state->max_iterations);
 	mew_guest_enter(static_cast<unsigned>(state->threads()), static_cast<unsigned>(state->thread_index()));
 	real(state);
 	mew_guest_start();
@@ -98,9 +115,9 @@ inline void start(benchmark::State *state, Edge real)
 
 inline void finish(benchmark::State *state, Edge real)
 {
-	mew_guest_finish(static_cast<uint64_t>(state->iterations()));
+	mew_guest_finish();
 	real(state);
-	mew_guest_leave();
+	mew_guest_leave(static_cast<uint64_t>(state->iterations())); /* known only now */
 }
 
 inline void pause(benchmark::State *state, Edge real)
@@ -146,13 +163,21 @@ template <class R> auto memory_of(const R &run, long) -> decltype(run.memory_res
 	return run.memory_result.memory_iterations > 0 ? &run.memory_result : nullptr;
 }
 
-template <class R> auto set_memory(R &run, const Memory &memory, int) -> decltype(*run.memory_result, void())
+/* Room for one: its constructor needs a constant that shared builds of some releases do not export. */
+struct Room {
+	alignas(Memory) unsigned char bytes[sizeof(Memory)];
+};
+
+template <class R> auto set_memory(R &run, Room &room, const mew_guest_memory &m, int) -> decltype(*run.memory_result, void())
 {
-	run.memory_result = &memory;
-}
-template <class R> auto set_memory(R &run, const Memory &memory, long) -> decltype(run.memory_result.memory_iterations, void())
-{
+	Memory *memory = reinterpret_cast<Memory *>(room.bytes);
+
+	Manager::fill(*memory, m);
 	run.memory_result = memory;
+}
+template <class R> auto set_memory(R &run, Room &, const mew_guest_memory &m, long) -> decltype(run.memory_result.memory_iterations, void())
+{
+	Manager::fill(run.memory_result, m);
 	run.memory_result.memory_iterations = run.iterations;
 }
 
@@ -170,14 +195,16 @@ template <class R> void forward_config(R &, double, bool, benchmark::IterationCo
 
 class Reporter : public benchmark::BenchmarkReporter {
 public:
-	Reporter(benchmark::BenchmarkReporter &inner, int pass)
-		: inner_(inner), pass_(pass), console_(dynamic_cast<benchmark::ConsoleReporter *>(&inner) != nullptr)
+	Reporter(benchmark::BenchmarkReporter &inner, int pass, bool is_file)
+		: inner_(inner), pass_(pass), is_file_(is_file), console_(dynamic_cast<benchmark::ConsoleReporter *>(&inner) != nullptr)
 	{
 		SetOutputStream(&inner.GetOutputStream());
 		SetErrorStream(&inner.GetErrorStream());
 	}
 	bool ReportContext(const Context &context)
 	{
+		if (is_file_)
+			inner_.SetOutputStream(&GetOutputStream()); /* given after the construction */
 		return pass_ != MEW_GUEST_LIST && inner_.ReportContext(context); /* false: nothing runs */
 	}
 	void ReportRunsConfig(double min_time, bool fixed, benchmark::IterationCount iterations)
@@ -187,10 +214,12 @@ public:
 	void ReportRuns(const std::vector<Run> &runs)
 	{
 		std::vector<Run> copy(runs);
-		Memory memory;
+		std::vector<Room> rooms(runs.size() + 1);
 
-		if (pass_ != MEW_GUEST_ALONE)
-			tell(copy, memory);
+		if (pass_ == MEW_GUEST_ALONE)
+			renew(copy, rooms);
+		else if (!is_file_)
+			tell(copy, rooms[0]);
 		for (size_t i = 0; console_ && i < copy.size(); i++)
 			show_memory(copy[i]);
 		inner_.ReportRuns(copy);
@@ -203,10 +232,32 @@ public:
 private:
 	benchmark::BenchmarkReporter &inner_;
 	const int pass_;
-	const bool console_;
+	const bool is_file_, console_;
+	std::string told_; /* the case that was the last */
 
+	/*
+	 * Some releases keep the results of a case's repetitions in an array that grows, and point into where it was. The
+	 * console's and the file's reporter come one after the other, for the same passes.
+	 */
+	static void renew(std::vector<Run> &runs, std::vector<Room> &rooms)
+	{
+		static std::vector<mew_guest_memory> results;
+		size_t n = 0, used = 0;
+
+		if (!manager().results.empty()) {
+			results.swap(manager().results);
+			manager().results.clear();
+		}
+		for (size_t i = 0; i < runs.size(); i++)
+			n += memory_of(runs[i], 0) != nullptr;
+		for (size_t i = 0; n == results.size() && i < runs.size(); i++)
+			if (memory_of(runs[i], 0) != nullptr) {
+				set_memory(runs[i], rooms[i], results[used], 0);
+				used++;
+			}
+	}
 	/* Timing: each run is a sample. The other passes: the run that was the last, whose block is there. */
-	void tell(std::vector<Run> &runs, Memory &memory)
+	void tell(std::vector<Run> &runs, Room &room)
 	{
 		Run *last = nullptr, *median = nullptr;
 
@@ -216,21 +267,23 @@ private:
 			if (runs[i].run_type == Run::RT_Iteration) {
 				last = &runs[i];
 				if (pass_ == MEW_GUEST_TIME)
-					tell_run(*last, memory);
+					tell_run(*last, room);
 			} else if (runs[i].aggregate_name == "median") {
 				median = &runs[i];
 			}
 		}
-		if (last == nullptr && median != nullptr)
-			tell_run(*median, memory);
+		if (last == nullptr && median != nullptr && median->run_name.str() != told_) /* its runs were not reported */
+			tell_run(*median, room);
 		else if (last != nullptr && pass_ != MEW_GUEST_TIME)
-			tell_run(*last, memory);
+			tell_run(*last, room);
+		if (last != nullptr)
+			told_ = last->run_name.str();
 	}
 	static double nanoseconds(benchmark::TimeUnit unit)
 	{
 		return unit == benchmark::kSecond ? 1e9 : unit == benchmark::kMillisecond ? 1e6 : unit == benchmark::kMicrosecond ? 1e3 : 1;
 	}
-	static void tell_run(Run &run, Memory &memory)
+	static void tell_run(Run &run, Room &room)
 	{
 		const std::string key = run.run_name.str();
 		const bool aggregate = run.run_type != Run::RT_Iteration;
@@ -256,8 +309,7 @@ private:
 		r.ncounters = counters.size();
 		if (mew_guest_report(&r, &m) == 0)
 			return;
-		Manager::fill(memory, m);
-		set_memory(run, memory, 0);
+		set_memory(run, room, m, 0);
 		run.allocs_per_iter = m.iterations > 0 ? static_cast<double>(m.allocations) / static_cast<double>(m.iterations) : 0;
 	}
 	/* The console's reporter knows nothing of memory: there it is counters. */
@@ -277,6 +329,22 @@ private:
 		run.counters["net_bytes"] = benchmark::Counter(static_cast<double>(m->net_heap_growth));
 	}
 };
+
+} /* namespace mew_gbench */
+
+namespace benchmark {
+extern std::string FLAGS_benchmark_out __attribute__((weak));
+extern std::string FLAGS_benchmark_out_format __attribute__((weak));
+} /* namespace benchmark */
+
+namespace mew_gbench {
+
+/* Does the framework make a reporter for a JSON file? One that is given while it writes no file makes it end. */
+inline bool writes_json()
+{
+	return &benchmark::FLAGS_benchmark_out != nullptr && &benchmark::FLAGS_benchmark_out_format != nullptr &&
+	       !benchmark::FLAGS_benchmark_out.empty() && benchmark::FLAGS_benchmark_out_format == "json";
+}
 
 typedef size_t (*RunAll)(benchmark::BenchmarkReporter *, benchmark::BenchmarkReporter *, std::string);
 
@@ -299,16 +367,17 @@ inline void prepare()
 inline size_t run(benchmark::BenchmarkReporter *display, benchmark::BenchmarkReporter *file, const std::string &spec, RunAll real)
 {
 	static benchmark::BenchmarkReporter *usual; /* kept: whose it is differs between releases */
+	benchmark::JSONReporter json;
 	std::ostringstream names;
 	size_t n;
 
 	prepare();
 	if (display == nullptr)
 		display = usual = usual != nullptr ? usual : benchmark::CreateDefaultDisplayReporter();
-	Reporter reporter(*display, process().pass);
+	Reporter reporter(*display, process().pass, false), copy(file != nullptr ? *file : json, process().pass, true);
 	if (process().pass == MEW_GUEST_LIST)
 		reporter.SetOutputStream(&names); /* what the program prints itself is no name */
-	n = real(&reporter, file, spec);
+	n = real(&reporter, file != nullptr || writes_json() ? &copy : nullptr, spec);
 	if (process().counts)
 		benchmark::RegisterMemoryManager(nullptr);
 	if (process().pass == MEW_GUEST_LIST)

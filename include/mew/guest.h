@@ -7,7 +7,7 @@
  *   start    behind it: the window opens when the last of those that entered is here
  *   pause / resume   inside the loop; others are ignored
  *   finish   the loop is over, before the framework's barrier behind it; the window closes with the last thread
- *   leave    behind that barrier
+ *   leave    behind that barrier, with the iterations that the thread did
  * A thread that leaves its loop early just does not come; its block then has no figures. Blocks follow each other: the
  * next enter() drops a block that was not asked for, so that searches for an iteration count cost nothing afterwards.
  */
@@ -67,8 +67,8 @@ MEW_GUEST_API void mew_guest_refuse(const char *why);
 
 MEW_GUEST_API void mew_guest_enter(unsigned threads, unsigned thread);
 MEW_GUEST_API void mew_guest_start(void);
-MEW_GUEST_API void mew_guest_finish(uint64_t iterations);
-MEW_GUEST_API void mew_guest_leave(void);
+MEW_GUEST_API void mew_guest_finish(void);
+MEW_GUEST_API void mew_guest_leave(uint64_t iterations);
 MEW_GUEST_API void mew_guest_pause(void);
 MEW_GUEST_API void mew_guest_resume(void);
 /* Was any edge of a loop seen in this process? */
