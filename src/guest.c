@@ -6,14 +6,14 @@
 
 #include "guest.h"
 
+#include "allocator.h"
 #include "error.h"
+#include "modules.h"
 #include "os.h"
 #include "registry.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct mew_guest_block mew_guest_block;
@@ -64,17 +64,19 @@ void mew_guest_drop(void)
 	(void)pthread_mutex_unlock(&lock);
 }
 
-/* Stacks end at the function of the framework that calls bodies, where it can be found. */
+/* Stacks end in the shared library of the framework: what calls the body there has no name that can be relied on. */
 static void find_caller(struct mew_capture_config *config)
 {
 	void *run = dlsym(RTLD_DEFAULT, "_ZN9benchmark8internal17FunctionBenchmark3RunERNS_5StateE");
-	void *symbol = NULL;
-	Dl_info info;
+	const struct mew_module_map *map;
 
-	if (run == NULL || dladdr1(run, &info, &symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
+	if (run == NULL || mew_allocator_in_program((uintptr_t)run) || mew_modules_renew() != 0)
 		return;
-	config->entry_lo = (uintptr_t)run;
-	config->entry_hi = (uintptr_t)run + ((const ElfW(Sym) *)symbol)->st_size;
+	map = mew_modules_find(mew_modules_current(), (uintptr_t)run);
+	if (map == NULL)
+		return;
+	config->entry_lo = map->lo;
+	config->entry_hi = map->hi;
 }
 
 static int open_backend(void)
