@@ -241,6 +241,18 @@ static void run_process(struct job *j, unsigned process)
 	}
 }
 
+/* What mew reads around a loop of its own was not read here: no figure is better than a zero. */
+static void summarise(struct job *j, size_t name)
+{
+	static const int unseen[] = { MEW_FIG_CONTEXT_SWITCHES, MEW_FIG_MIGRATIONS, MEW_FIG_PAGE_FAULTS, MEW_FIG_LOOP_OVERHEAD_NS,
+				      MEW_FIG_CLOCK_COST_NS };
+	struct mew_case *c = mew_model_case(j->model, j->host->names[name], j->host->program);
+
+	mew_summarise_time(j->model, c, false);
+	for (size_t i = 0; c != NULL && i < MEW_COUNTOF(unseen); i++)
+		mew_model_absent(j->model, c, MEW_KIND_TIME, unseen[i], "Google Benchmark does not tell it");
+}
+
 static void run_pass(struct job *j)
 {
 	unsigned processes = j->pass == MEW_PASS_TIME && !j->cli->plan.dry_run ? j->cli->plan.processes : 1;
@@ -250,7 +262,7 @@ static void run_pass(struct job *j)
 		run_process(j, i);
 	for (size_t i = 0; i < j->host->nnames && j->pass == MEW_PASS_TIME; i++)
 		if (j->chosen[i] && j->reported[i] && !j->failed[i])
-			mew_summarise_time(j->model, mew_model_case(j->model, j->host->names[i], j->host->program), false);
+			summarise(j, i);
 }
 
 /* --- programs -------------------------------------------------------------------------------------------------------- */
