@@ -42,11 +42,12 @@ static int check_flags(const struct mew_cli *c)
 			   : c->plan.inner_iterations > 0 ? "--inner-iterations"
 			   : c->host.nhooks > 0		  ? "--hook"
 			   : c->ntags > 0		  ? "-t"
+			   : c->trace != NULL		  ? "--trace"
 							  : NULL;
 
 	if (flag == NULL)
 		return MEW_EXIT_FINE;
-	mew_cli_complain("%s does not go with --gbench-program: Google Benchmark decides on iterations, and knows no tags or hooks", flag);
+	mew_cli_complain("%s does not go with --gbench-program: Google Benchmark decides on iterations, and knows no tags, hooks and phases", flag);
 	return MEW_EXIT_USAGE;
 }
 
