@@ -6,6 +6,7 @@ set -u
 srcdir=$(cd "$srcdir" && pwd)
 # shellcheck source=tests/tap.sh
 . "$srcdir/tests/tap.sh"
+# shellcheck disable=SC2154 # make sets it
 mew=$builddir/mew
 libraries=$builddir/.libs
 shapes=$srcdir/tests/gbench_shapes.cc

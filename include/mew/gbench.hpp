@@ -11,6 +11,7 @@
 #include <benchmark/benchmark.h>
 #include <mew/guest.h>
 
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -363,17 +364,27 @@ inline void prepare()
 		benchmark::AddCustomContext("mew", std::string("no memory figures: ") + why);
 }
 
+/* Whose the usual reporter is differs between releases; it is kept until the process ends. */
+inline benchmark::BenchmarkReporter *keep(benchmark::BenchmarkReporter *reporter)
+{
+	return reporter;
+}
+inline benchmark::BenchmarkReporter *keep(std::unique_ptr<benchmark::BenchmarkReporter> reporter)
+{
+	return reporter.release();
+}
+
 /* RunSpecifiedBenchmarks(), with mew's reporter before the one that shows the results. */
 inline size_t run(benchmark::BenchmarkReporter *display, benchmark::BenchmarkReporter *file, const std::string &spec, RunAll real)
 {
-	static benchmark::BenchmarkReporter *usual; /* kept: whose it is differs between releases */
+	static benchmark::BenchmarkReporter *usual;
 	benchmark::JSONReporter json;
 	std::ostringstream names;
 	size_t n;
 
 	prepare();
 	if (display == nullptr)
-		display = usual = usual != nullptr ? usual : benchmark::CreateDefaultDisplayReporter();
+		display = usual = usual != nullptr ? usual : keep(benchmark::CreateDefaultDisplayReporter());
 	Reporter reporter(*display, process().pass, false), copy(file != nullptr ? *file : json, process().pass, true);
 	if (process().pass == MEW_GUEST_LIST)
 		reporter.SetOutputStream(&names); /* what the program prints itself is no name */
