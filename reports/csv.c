@@ -2,7 +2,8 @@
  * csv.c - one line per case and one column per figure, for spreadsheets and data frames.
  * Layer L5. Reads a sealed model.
  *
- * RFC 4180 with LF line ends, UTF-8, a head line, a '.' as decimal point. Columns: key, label, program, threads; for
+ * RFC 4180 with LF line ends, UTF-8, a head line, a '.' as decimal point. Columns: key, label, program, threads; allocator, where
+ * several were asked for; for
  * each of time, memory and cpu KIND_status ("MEW_OK", ...), KIND_reason and KIND_FIGURE in base units, so the unit is
  * in the name (time_median_ns, memory_peak_bytes, cpu_wall_time in seconds); then counter_NAME for each counter that
  * any body set. The columns up to the counters are the same in every file. What was not measured is an empty field,
@@ -98,9 +99,9 @@ static void put_counters(struct mew_writer *w, const struct names *names, const 
 
 /* --- lines ------------------------------------------------------------------------------------------------------ */
 
-static void put_head(struct mew_writer *w, const struct names *counters)
+static void put_head(struct mew_writer *w, const struct mew_model *m, const struct names *counters)
 {
-	mew_write_text(w, "key,label,program,threads");
+	mew_write_text(w, mew_model_has_allocators(m) ? "key,label,program,threads,allocator" : "key,label,program,threads");
 	for (int kind = 0; kind < MEW_KINDS; kind++) {
 		const char *name = mew_kind_name((enum mew_kind)kind);
 		size_t n;
@@ -159,7 +160,7 @@ static void put_row(struct mew_writer *w, enum mew_kind kind, const struct mew_r
 	}
 }
 
-static void put_case(struct mew_writer *w, const struct mew_case *c)
+static void put_case(struct mew_writer *w, const struct mew_case *c, bool allocators)
 {
 	const void *const rows[MEW_KINDS] = {
 		[MEW_KIND_TIME] = &c->time, [MEW_KIND_MEMORY] = &c->memory, [MEW_KIND_CPU] = &c->cpu,
@@ -172,6 +173,10 @@ static void put_case(struct mew_writer *w, const struct mew_case *c)
 	put_field(w, c->program);
 	mew_write_char(w, ',');
 	mew_write_u64(w, c->threads);
+	if (allocators) {
+		mew_write_char(w, ',');
+		put_field(w, c->allocator);
+	}
 	for (int kind = 0; kind < MEW_KINDS; kind++)
 		put_row(w, (enum mew_kind)kind, rows[kind], (c->kinds >> kind & 1u) != 0);
 }
@@ -184,9 +189,9 @@ static int write_csv(const struct mew_report_input *in, struct mew_writer *w, st
 
 	if (collect_names(&counters, m) != MEW_OK)
 		return mew_error_set(err, MEW_E_NOMEM, "the csv report could not be written: out of memory");
-	put_head(w, &counters);
+	put_head(w, m, &counters);
 	for (size_t i = 0; i < m->ncases; i++) {
-		put_case(w, &m->cases[i]);
+		put_case(w, &m->cases[i], mew_model_has_allocators(m));
 		put_counters(w, &counters, &m->cases[i]);
 		mew_write_char(w, '\n');
 	}

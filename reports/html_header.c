@@ -255,6 +255,10 @@ static void put_case(struct mew_json *j, struct mew_case c, size_t *line)
 		mew_json_key(j, texts[i][0]);
 		mew_json_string(j, texts[i][1]);
 	}
+	if (c.allocator != NULL) {
+		mew_json_key(j, "allocator");
+		mew_json_string(j, c.allocator);
+	}
 	mew_json_key(j, "threads");
 	mew_json_u64(j, c.threads);
 	mew_json_key(j, "counters");

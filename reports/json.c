@@ -13,6 +13,7 @@
  *   hooks          names of the active hooks, blank-separated
  *   cases          list of
  *     key, label, program, tags, threads
+ *     allocator    the one it ran under; only where several were asked for
  *     bytes_per_iteration, items_per_iteration    what the body declared, 0 for nothing
  *     counters     { name: value }
  *     phase_data   [ { phase, key, value } ]      what hooks put beside a phase
@@ -308,6 +309,8 @@ static void put_case(struct mew_json *j, const struct mew_case *c)
 	member_text(j, "key", c->key);
 	member_text(j, "label", c->label);
 	member_text(j, "program", c->program);
+	if (c->allocator != NULL)
+		member_text(j, "allocator", c->allocator);
 	member_text(j, "tags", c->tags);
 	member_u64(j, "threads", c->threads);
 	member_f64(j, "bytes_per_iteration", c->bytes_per_iteration);

@@ -112,6 +112,8 @@ static void begin_point(const struct mew_otlp *o, const struct mew_case *c, enum
 	put_attribute(j, "mew.pass", mew_kind_name(kind));
 	put_attribute(j, "mew.label", c->label);
 	put_attribute(j, "mew.program", c->program);
+	if (c->allocator != NULL)
+		put_attribute(j, "mew.allocator", c->allocator);
 	put_whole_attribute(j, "mew.threads", c->threads);
 	put_attribute(j, "mew.counter.name", counter);
 	mew_json_array_end(j);

@@ -31,11 +31,13 @@ const struct mew_row_head *mew_rows_of(const struct mew_case *c, enum mew_kind k
 
 char *mew_rows_name(const struct mew_case *c)
 {
+	bool shared = c->shares_key && c->program != NULL, on = c->allocator != NULL;
 	char *name;
 
-	if (!c->shares_key || c->program == NULL)
+	if (!shared && !on)
 		return strdup(c->key);
-	return asprintf(&name, "%s (%s)", c->key, c->program) < 0 ? NULL : name;
+	return asprintf(&name, "%s%s%s%s%s%s", c->key, shared ? " (" : "", shared ? c->program : "", shared ? ")" : "",
+			on ? " on " : "", on ? c->allocator : "") < 0 ? NULL : name;
 }
 
 /* --- intervals -------------------------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -227,6 +228,56 @@ const char *mew_allocator_own_operators(const struct mew_hooks_api *api)
 		return NULL;
 	(void)dl_iterate_phdr(look_for_cxx, &cxx);
 	return cxx.found ? of_new.dli_fname : NULL;
+}
+
+/* --- versions ----------------------------------------------------------------------------------------------------- */
+
+/* A function of that name of the file at `base`, not of another that is loaded too. */
+static void *function_of(const void *base, const char *name)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+	Dl_info info;
+
+	return found != NULL && dladdr(found, &info) != 0 && info.dli_fbase == base ? found : NULL;
+}
+
+typedef int read_control(const char *name, void *old, size_t *old_size, void *new_value, size_t new_size);
+typedef int number_call(void);
+typedef const char *text_call(void);
+typedef const char *parts_call(int *major, int *minor, const char **patch);
+
+/* jemalloc gives "5.3.0-0-gCOMMIT", mimalloc 209 for 2.0.9. */
+static void ask_version(const void *base, char *version, size_t size)
+{
+	read_control *jemalloc = (read_control *)(uintptr_t)function_of(base, "mallctl");
+	parts_call *tcmalloc = (parts_call *)(uintptr_t)function_of(base, "tc_version");
+	number_call *mimalloc = (number_call *)(uintptr_t)function_of(base, "mi_version");
+	text_call *glibc = (text_call *)(uintptr_t)function_of(base, "gnu_get_libc_version");
+	const char *text = NULL;
+	size_t bytes = sizeof text;
+	int n, parts[2];
+
+	version[0] = '\0';
+	if (jemalloc != NULL && jemalloc("version", &text, &bytes, NULL, 0) == 0)
+		(void)snprintf(version, size, "%.*s", (int)strcspn(text, "-"), text);
+	else if (tcmalloc != NULL)
+		(void)snprintf(version, size, "%s", tcmalloc(&parts[0], &parts[1], &text));
+	else if (mimalloc != NULL && (n = mimalloc()) > 0)
+		(void)snprintf(version, size, n < 10000 ? "%d.%d.%d" : "%d.%02d.%02d", n / (n < 10000 ? 100 : 10000),
+			       n < 10000 ? n / 10 % 10 : n / 100 % 100, n < 10000 ? n % 10 : n % 100);
+	else if (glibc != NULL)
+		(void)snprintf(version, size, "%s", glibc());
+}
+
+const char *mew_allocator_in_use(const struct mew_hooks_api *api, char *version, size_t size)
+{
+	Dl_info info;
+
+	version[0] = '\0';
+	if (!find_allocator(api, &info) || info.dli_fname == NULL)
+		return NULL;
+	ask_version(info.dli_fbase, version, size);
+	return info.dli_fname;
 }
 
 const char *mew_allocator_base_name(const char *path)

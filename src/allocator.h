@@ -47,6 +47,15 @@ bool mew_allocator_is_hidden(const struct mew_hooks_api *api);
  */
 const char *mew_allocator_own_operators(const struct mew_hooks_api *api);
 
+/*
+ * What the process allocates from (behind the hooks, where they are), asked of it by its own call for that.
+ *
+ * api      of the hooks; NULL: they are absent
+ * version  returned, in `size` bytes; "" where it has no call that is known
+ * Returns  a path as the loader knows it; NULL when it does not say
+ */
+const char *mew_allocator_in_use(const struct mew_hooks_api *api, char *version, size_t size);
+
 /* The name of a path without its folders. */
 const char *mew_allocator_base_name(const char *path);
 

@@ -17,11 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ALLOCATOR_PROCESSES 8u /* all on one side tell each two of four allocators apart at 95 % */
+
 enum flag_id {
 	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
 	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_EMBED_SOURCE, F_GBENCH, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT,
 	F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER,
-	F_REPORT
+	F_ALLOCATOR, F_REPORT
 };
 
 struct flag {
@@ -47,6 +49,7 @@ static const struct flag flags[] = {
 	{ F_CLOCK, "clock", required_argument, "--clock wall|cpu", "spread the CPU pass's samples over wall or CPU time (wall)" },
 	{ F_INNER, "inner-iterations", required_argument, "--inner-iterations N", "exactly N iterations in the CPU pass" },
 	{ F_ALL, "all", no_argument, "--all", "timing, memory and CPU passes" },
+	{ F_ALLOCATOR, "allocator", required_argument, "--allocator LIST", "under each of: system, jemalloc, tcmalloc, mimalloc, a file's path" },
 	{ F_HOOK, "hook", required_argument, "--hook NAME", "run the program's hook of that name" },
 	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a pass fails (none)" },
 	{ F_CAPTURE, "capture", required_argument, "--capture yes|no", "keep what bodies print apart, show it for failed cases (yes)" },
@@ -232,6 +235,15 @@ static int capture(struct mew_cli *c, const char *text)
 	return MEW_EXIT_FINE;
 }
 
+static int allocators(struct mew_cli *c, const char *text)
+{
+	if (text[0] == '\0')
+		return mew_cli_bad("--allocator", text, "a list of allocators");
+	c->allocators = text;
+	c->passes[MEW_PASS_MEMORY] = true;
+	return MEW_EXIT_FINE;
+}
+
 static int apply_timing(struct mew_cli *c, int id, const char *value)
 {
 	switch (id) {
@@ -244,6 +256,7 @@ static int apply_timing(struct mew_cli *c, int id, const char *value)
 	case F_REPETITIONS:
 		return small_count("--repetitions", value, &c->plan.repetitions);
 	case F_PROCESSES:
+		c->processes_given = true;
 		return small_count("--processes", value, &c->plan.processes);
 	case F_INTERLEAVE:
 		c->plan.interleave = true;
@@ -271,6 +284,8 @@ static int apply_passes(struct mew_cli *c, int id, const char *value)
 	case F_ALL:
 		c->passes[MEW_PASS_MEMORY] = c->passes[MEW_PASS_CPU] = true;
 		return MEW_EXIT_FINE;
+	case F_ALLOCATOR:
+		return allocators(c, value);
 	case F_HOOK:
 		return append(c->hooks, &c->host.nhooks, "--hook", value);
 	case F_TIMEOUT:
@@ -435,6 +450,12 @@ int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
 		return code;
 	if (c->plan.iterations > 0 && c->plan.min_time > 0)
 		return mew_cli_bad("--min-time", "both", "seconds or iterations: give one of them");
+	if (c->allocators != NULL) {
+		c->plan.interleave = false; /* they take turns themselves */
+		c->plan.cold_resident = true;
+		if (!c->processes_given)
+			c->plan.processes = ALLOCATOR_PROCESSES;
+	}
 	/* the tables show no stacks: without a file, and without the figure that comes of them, counting is enough */
 	c->plan.stacks = c->verbose || c->noutputs > 0;
 	return MEW_EXIT_FINE;

@@ -34,6 +34,8 @@ struct mew_cli {
 	const char *hooks[MEW_CLI_LIST_MAX];
 	struct mew_cli_output outputs[MEW_CLI_LIST_MAX];
 	size_t noutputs;
+	const char *allocators; /* the list of --allocator; NULL: none */
+	bool processes_given;
 	const char *versus[2]; /* the keys of --versus, base and head; NULL: not asked for */
 	struct mew_cli_trace trace;
 	bool record;        /* a whole program: tables on standard error, its iteration is one */

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "allocator_list.h"
 #include "cli.h"
 #include "cli_trace.h"
 #include "cli_versus.h"
@@ -27,7 +28,9 @@
 
 struct run {
 	struct mew_cli *cli;
-	struct mew_host *hosts;
+	struct mew_allocators allocators;
+	struct mew_host_options options[MEW_ALLOCATORS_MAX]; /* of the hosts under each */
+	struct mew_host *hosts; /* per program, and of it per allocator */
 	size_t nhosts;
 	struct mew_plan_case **cases; /* per host */
 	size_t *ncases;
@@ -70,18 +73,50 @@ static bool show_progress(void *data, const struct mew_plan_case *c, enum mew_pa
 
 /* --- programs and cases ----------------------------------------------------------------------------------------- */
 
+/* What a host of the program uses, so that a result can be judged later. */
+static void add_facts(struct run *r, const struct mew_host *h, const struct mew_named_allocator *allocator)
+{
+	const char *version = mew_model_fact(h->facts, "malloc_version");
+	char name[128], text[1200];
+
+	for (size_t k = 0; k < h->facts->nfacts; k++)
+		if (allocator == NULL || strncmp(h->facts->facts[k].name, "malloc", 6) != 0)
+			(void)mew_model_add_fact(r->model, h->facts->facts[k].name, h->facts->facts[k].value);
+	if (allocator == NULL)
+		return;
+	(void)snprintf(name, sizeof name, "allocator_%s", allocator->name);
+	(void)snprintf(text, sizeof text, "%s%s%s", version != NULL ? version : "", version != NULL ? ", " : "", allocator->path);
+	(void)mew_model_add_fact(r->model, name, text);
+}
+
+static size_t allocators_of(const struct run *r)
+{
+	return r->allocators.n > 0 ? r->allocators.n : 1;
+}
+
+static const struct mew_named_allocator *allocator_of(const struct run *r, size_t host)
+{
+	return r->allocators.n > 0 ? &r->allocators.list[host % r->allocators.n] : NULL;
+}
+
 static int open_programs(struct run *r)
 {
+	size_t n = (size_t)r->cli->nprograms * allocators_of(r);
 	struct mew_error err;
 
-	for (int i = 0; i < r->cli->nprograms; i++) {
+	for (size_t i = 0; i < n; i++) {
+		const struct mew_named_allocator *allocator = allocator_of(r, i);
+		struct mew_host_options *options = &r->options[i % allocators_of(r)];
+
+		*options = r->cli->host;
+		options->allocator = allocator != NULL ? allocator->path : NULL;
+		options->apart = allocator != NULL;
 		r->nhosts++;
-		if (mew_host_open(&r->hosts[i], r->cli->programs[i], &r->cli->host, &err) != MEW_OK) {
+		if (mew_host_open(&r->hosts[i], r->cli->programs[i / allocators_of(r)], options, &err) != MEW_OK) {
 			mew_cli_complain("%s", err.text);
 			return MEW_EXIT_USAGE;
 		}
-		for (size_t k = 0; k < r->hosts[i].facts->nfacts; k++)
-			(void)mew_model_add_fact(r->model, r->hosts[i].facts->facts[k].name, r->hosts[i].facts->facts[k].value);
+		add_facts(r, &r->hosts[i], allocator);
 	}
 	return MEW_EXIT_FINE;
 }
@@ -102,6 +137,7 @@ static void choose_of(struct run *r, size_t i, const struct mew_select *select)
 			.tags = c->tags,
 			.after = c->after,
 			.program = h->program,
+			.allocator = allocator_of(r, i) != NULL ? allocator_of(r, i)->name : NULL,
 			.threads = c->threads,
 			.min_time = c->min_time,
 			.iterations = c->iterations,
@@ -147,7 +183,8 @@ static void fail_pass(struct run *r, size_t i, enum mew_pass pass, const struct 
 	enum mew_kind kind = mew_pass_kind(pass);
 
 	for (size_t k = 0; k < r->ncases[i]; k++) {
-		struct mew_case *row = mew_model_case(r->model, r->cases[i][k].key, r->cases[i][k].program);
+		struct mew_case *row = mew_model_case_under(r->model, r->cases[i][k].key, r->cases[i][k].program,
+							    r->cases[i][k].allocator);
 
 		if (row != NULL && (row->kinds >> kind & 1) == 0)
 			mew_model_fail(r->model, row, kind, err->status, err->text);
@@ -171,6 +208,48 @@ static void run_program(struct run *r, size_t i, enum mew_pass pass)
 	r->steps_before += steps_of(r, i, pass);
 }
 
+/* A block of one case under one allocator: of timing, one process of several. */
+static void run_under(struct run *r, size_t host, size_t item, enum mew_pass pass, unsigned process)
+{
+	struct mew_driver driver = mew_host_driver(&r->hosts[host]);
+	struct mew_plan_options plan = r->cli->plan;
+	struct mew_error err;
+	int status = mew_host_begin_pass(&r->hosts[host], pass, &err);
+
+	plan.one_process = pass == MEW_PASS_TIME;
+	plan.process = process;
+	if (status == MEW_OK)
+		status = mew_plan_run(&driver, &r->cases[host][item], 1, pass, &plan, r->model, &err);
+	if (status != MEW_OK && !interrupted)
+		fail_pass(r, host, pass, &err);
+	r->steps_before += pass == MEW_PASS_TIME ? plan.repetitions : 1;
+}
+
+/*
+ * The allocators take turns in every case, each in a process of its own and each time another one first, so that what
+ * disturbs the machine disturbs all of them.
+ */
+static void run_allocators(struct run *r, size_t program, enum mew_pass pass)
+{
+	size_t n = r->allocators.n, first = program * n;
+	unsigned processes = pass == MEW_PASS_TIME && !r->cli->plan.dry_run ? r->cli->plan.processes : 1;
+
+	for (size_t item = 0; item < r->ncases[first]; item++)
+		for (unsigned process = 0; process < processes; process++)
+			for (size_t k = 0; k < n && !interrupted; k++)
+				run_under(r, first + (k + process) % n, item, pass, process);
+}
+
+static void run_pass(struct run *r, enum mew_pass pass)
+{
+	for (size_t i = 0; i < r->nhosts && !interrupted; i += allocators_of(r)) {
+		if (r->allocators.n > 0)
+			run_allocators(r, i / r->allocators.n, pass);
+		else if (r->ncases[i] > 0)
+			run_program(r, i, pass);
+	}
+}
+
 static void run_passes(struct run *r)
 {
 	for (int pass = 0; pass < MEW_PASSES; pass++) {
@@ -179,9 +258,7 @@ static void run_passes(struct run *r)
 
 		if (!r->cli->passes[pass])
 			continue;
-		for (size_t i = 0; i < r->nhosts && !interrupted; i++)
-			if (r->ncases[i] > 0)
-				run_program(r, i, (enum mew_pass)pass);
+		run_pass(r, (enum mew_pass)pass);
 		(void)snprintf(name, sizeof name, "%s pass", pass_names[pass]);
 		mew_cli_trace_since(start, "pass", name, NULL);
 	}
@@ -349,33 +426,54 @@ static int run_all(struct run *r)
 	return finish(r);
 }
 
+static int find_allocators(struct run *r)
+{
+	struct mew_error err;
+
+	if (r->cli->allocators == NULL || mew_allocators_find(&r->allocators, r->cli->allocators, &err) == MEW_OK)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("--allocator: %s", err.text);
+	return MEW_EXIT_USAGE;
+}
+
+static int begin(struct run *r)
+{
+	struct mew_cli *c = r->cli;
+	size_t n = (size_t)c->nprograms * allocators_of(r) + 1;
+	int code;
+
+	r->hosts = calloc(n, sizeof *r->hosts);
+	r->cases = calloc(n, sizeof *r->cases);
+	r->ncases = calloc(n, sizeof *r->ncases);
+	r->model = mew_model_new();
+	if (r->hosts == NULL || r->cases == NULL || r->ncases == NULL || r->model == NULL) {
+		mew_cli_complain("no memory for %d programs", c->nprograms);
+		return MEW_EXIT_USAGE;
+	}
+	c->host.cancelled = mew_cli_catch_interrupts();
+	c->plan.progress = show_progress;
+	c->plan.progress_data = r;
+	mew_progress_init(&r->progress, c->progress);
+	mew_environment_machine(r->model);
+	code = mew_cli_trace_begin(&c->trace);
+	if (code == MEW_EXIT_FINE)
+		code = run_all(r);
+	mew_progress_clear(&r->progress);
+	return code;
+}
+
 int mew_cli_run(struct mew_cli *c)
 {
-	size_t n = (size_t)c->nprograms;
 	struct run r = { .cli = c };
-	int code = MEW_EXIT_USAGE;
+	int code;
 
 	if (c->versus[0] != NULL) {
 		c->host.cancelled = mew_cli_catch_interrupts();
 		return mew_cli_versus(c);
 	}
-	r.hosts = calloc(n + 1, sizeof *r.hosts);
-	r.cases = calloc(n + 1, sizeof *r.cases);
-	r.ncases = calloc(n + 1, sizeof *r.ncases);
-	r.model = mew_model_new();
-	if (r.hosts == NULL || r.cases == NULL || r.ncases == NULL || r.model == NULL) {
-		mew_cli_complain("no memory for %zu programs", n);
-	} else {
-		c->host.cancelled = mew_cli_catch_interrupts();
-		c->plan.progress = show_progress;
-		c->plan.progress_data = &r;
-		mew_progress_init(&r.progress, c->progress);
-		mew_environment_machine(r.model);
-		code = mew_cli_trace_begin(&c->trace);
-		if (code == MEW_EXIT_FINE)
-			code = run_all(&r);
-		mew_progress_clear(&r.progress);
-	}
+	code = find_allocators(&r);
+	if (code == MEW_EXIT_FINE)
+		code = begin(&r);
 	for (size_t i = 0; i < r.nhosts; i++) {
 		mew_host_close(&r.hosts[i]);
 		free(r.cases[i]);
@@ -384,6 +482,7 @@ int mew_cli_run(struct mew_cli *c)
 	free(r.cases);
 	free(r.ncases);
 	mew_model_free(r.model);
+	mew_allocators_fini(&r.allocators);
 	return mew_cli_trace_end(&c->trace, r.measured, code); /* the workers have left, and their fragments are whole */
 }
 

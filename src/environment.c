@@ -133,6 +133,8 @@ void mew_environment_process(struct mew_model *m)
 	} else {
 		fact(m, "hooks", "absent");
 	}
+	fact(m, "malloc", mew_allocator_in_use(hooks, text, sizeof text));
+	fact(m, "malloc_version", text);
 	fact(m, "sanitizer", mew_allocator_sanitizer());
 	fact(m, "linked", mew_allocator_is_static() ? "statically" : "dynamically");
 	fact(m, "operator_new", mew_allocator_own_operators(hooks));

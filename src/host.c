@@ -41,7 +41,7 @@ void mew_host_kill(struct mew_host *h)
 		(void)close(h->fd);
 	h->pid = 0;
 	h->fd = -1;
-	h->hooks_active = h->threaded = false;
+	h->hooks_active = h->threaded = h->used = false;
 	if (h->opened != NULL)
 		memset(h->opened, 0, h->ncases);
 }
@@ -143,6 +143,26 @@ static int not_a_mew_program(struct mew_host *h, int got, struct mew_error *err)
 	return MEW_E_INVALID;
 }
 
+/* A preload may be ignored or come too late: what was asked for must be what is measured. */
+static int check_allocator(const struct mew_host *h, const struct mew_model *facts, struct mew_error *err)
+{
+	const char *used = mew_model_fact(facts, "malloc"), *sanitizer = mew_model_fact(facts, "sanitizer");
+	char *real = used != NULL ? realpath(used, NULL) : NULL, *wanted;
+	int status = MEW_OK;
+
+	wanted = h->options->allocator != NULL ? realpath(h->options->allocator, NULL) : NULL;
+	if (wanted != NULL && sanitizer != NULL)
+		status = mew_error_set(err, MEW_E_UNSUPPORTED, "%s is built with %s, which has its own malloc: build it without for "
+				       "--allocator", h->program, sanitizer);
+	else if (wanted != NULL && (real == NULL || strcmp(real, wanted) != 0))
+		status = mew_error_set(err, MEW_E_UNSUPPORTED, "%s allocates from %s and not from %s: --allocator needs a program with a "
+				       "loader and no malloc of its own, and a file that defines malloc", h->program,
+				       used != NULL ? used : "an unknown place", h->options->allocator);
+	free(real);
+	free(wanted);
+	return status;
+}
+
 /* Start a worker and take its greeting; its facts are kept the first time. */
 static int greet(struct mew_host *h, struct mew_error *err)
 {
@@ -167,11 +187,12 @@ static int greet(struct mew_host *h, struct mew_error *err)
 		mew_model_free(facts);
 		return mew_error_set(err, MEW_E_IO, "the greeting of %s could not be read", h->program);
 	}
-	if (h->facts == NULL) /* the first worker has no preload of ours: its facts say how the program is linked */
+	status = check_allocator(h, facts, err);
+	if (h->facts == NULL) /* the first worker has no hooks of ours: its facts say how the program is linked */
 		h->facts = facts;
 	else
 		mew_model_free(facts);
-	return MEW_OK;
+	return status;
 }
 
 static int activate_hooks(struct mew_host *h, struct mew_error *err)
@@ -239,7 +260,8 @@ int mew_host_open(struct mew_host *h, const char *program, const struct mew_host
 {
 	int status;
 
-	*h = (struct mew_host){ .program = program, .options = options, .fd = -1, .output_fd = -1 };
+	*h = (struct mew_host){ .program = program, .options = options, .fd = -1, .output_fd = -1,
+				.preload = options->allocator };
 	mew_wire_init(&h->in);
 	mew_wire_init(&h->out);
 	if (options->capture) {

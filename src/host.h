@@ -22,6 +22,8 @@ struct mew_host_options {
 	const char *const *hooks; /* names to activate; borrowed */
 	size_t nhooks;
 	const volatile int *cancelled; /* may be NULL */
+	const char *allocator;  /* file whose malloc its workers use; NULL: what they are linked with */
+	bool apart;             /* a worker for each case */
 	int inherited;          /* a descriptor that workers keep under its number; 0: none */
 };
 
@@ -40,6 +42,7 @@ struct mew_host {
 	enum mew_pass pass;
 	unsigned char *opened;  /* per case: open in this worker */
 	bool hooks_active;      /* this worker knows which user hooks run */
+	bool used;              /* this worker has opened a case */
 	bool threaded;          /* this worker ran a case with threads */
 	uint64_t deadline_ns;   /* of the open case */
 	uint32_t deadline_item;

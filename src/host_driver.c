@@ -55,7 +55,7 @@ static int choose_hooks(struct mew_host *h, struct mew_error *err)
 
 	if (mew_model_fact(h->facts, "sanitizer") != NULL || has_fact(h, "linked", "statically"))
 		return MEW_OK;
-	if (!has_fact(h, "hooks", "first")) {
+	if (!has_fact(h, "hooks", "first") || h->options->allocator != NULL) {
 		n = library_path(h, "libmew_hooks.so.0", h->preload_hooks, sizeof h->preload_hooks - 1);
 		if (n == 0)
 			return mew_error_set(err, MEW_E_UNSUPPORTED,
@@ -71,6 +71,21 @@ static int choose_hooks(struct mew_host *h, struct mew_error *err)
 		h->preload = h->preload_hooks;
 	else if (n > 0)
 		h->preload_hooks[n - 1] = '\0';
+	return MEW_OK;
+}
+
+/* In the memory pass the allocator that was asked for comes behind the hooks, so that they are in front of it. */
+static int add_allocator(struct mew_host *h, struct mew_error *err)
+{
+	const char *allocator = h->options->allocator;
+	size_t n = h->preload != NULL ? strlen(h->preload_hooks) : 0;
+
+	if (allocator == NULL)
+		return MEW_OK;
+	if (n + strlen(allocator) + 2 > sizeof h->preload_hooks)
+		return mew_error_set(err, MEW_E_INVALID, "%s: the path is too long to be preloaded", allocator);
+	(void)snprintf(h->preload_hooks + n, sizeof h->preload_hooks - n, "%s%s", n > 0 ? ":" : "", allocator);
+	h->preload = h->preload_hooks;
 	return MEW_OK;
 }
 
@@ -91,14 +106,21 @@ static int choose_preload(struct mew_host *h, enum mew_pass pass, struct mew_err
 {
 	size_t size = sizeof h->preload_native, n = 0;
 	const char *next;
+	int status;
 
 	h->preload = NULL;
-	if (pass == MEW_PASS_MEMORY)
-		return choose_hooks(h, err);
+	if (pass == MEW_PASS_MEMORY) {
+		status = choose_hooks(h, err);
+		return status == MEW_OK ? add_allocator(h, err) : status;
+	}
 	if (pass == MEW_PASS_CPU)
 		n = choose_threads(h, h->preload_native, size);
 	next = mew_model_fact(h->facts, "allocator");
-	if (has_fact(h, "hooks", "first") && next != NULL && next[0] == '/')
+	if (h->options->allocator != NULL)
+		next = h->options->allocator;
+	else if (!has_fact(h, "hooks", "first"))
+		next = NULL;
+	if (next != NULL && next[0] == '/')
 		n += (size_t)snprintf(h->preload_native + n, size - n, "%s%s", n > 0 ? ":" : "", next);
 	if (n > 0)
 		h->preload = h->preload_native;
@@ -133,6 +155,7 @@ static int open_in_worker(struct mew_host *h, uint32_t item, struct mew_error *e
 	mew_wire_reset(&h->out);
 	mew_wire_put_number(&h->out, item);
 	mew_wire_put_number(&h->out, h->pass);
+	h->used = true;
 	status = mew_host_ask(h, MEW_MSG_OPEN, MEW_MSG_DONE, h->deadline_ns, err);
 	h->opened[item] = status == MEW_OK;
 	return status;
@@ -146,7 +169,7 @@ static int open_item(void *data, uint32_t item, enum mew_pass pass, struct mew_e
 {
 	struct mew_host *h = data;
 
-	if (pass == MEW_PASS_MEMORY && (h->threaded || h->cases[item].threads > 1))
+	if ((pass == MEW_PASS_MEMORY && (h->threaded || h->cases[item].threads > 1)) || (h->options->apart && h->used))
 		mew_host_retire(h);
 	free(mew_host_take_output(h)); /* what earlier cases printed and nobody asked for */
 	h->deadline_item = item;

@@ -100,6 +100,7 @@ struct mew_case {
 	const char *key;
 	const char *label;   /* may be NULL */
 	const char *program; /* path as given; NULL for an in-process run */
+	const char *allocator; /* that it ran under, as asked for; NULL: its own, since none was */
 	const char *tags;    /* may be NULL */
 	const char *output;  /* what a failing body printed; may be NULL */
 	bool left_threads;   /* threads were still running after the body */
@@ -201,6 +202,10 @@ const char *mew_model_string(struct mew_model *m, const char *text);
  * added. Returns NULL without memory, or once sealed.
  */
 struct mew_case *mew_model_case(struct mew_model *m, const char *key, const char *program);
+/* The same with one allocator of several; NULL is that of mew_model_case(). */
+struct mew_case *mew_model_case_under(struct mew_model *m, const char *key, const char *program, const char *allocator);
+/* Did the cases run under allocators that were asked for? */
+bool mew_model_has_allocators(const struct mew_model *m);
 struct mew_case *mew_model_find(const struct mew_model *m, const char *key);
 
 /* The row's head, of any kind. */
@@ -263,8 +268,8 @@ uint32_t mew_model_stack(struct mew_model *m, const uint32_t *locations, size_t 
 int mew_model_set_lines(struct mew_model *m, uint32_t location, const struct mew_line *lines, size_t n);
 
 /*
- * Add everything of `from` to `into`, renumbering modules, functions, locations and stacks. Cases meet by key and
- * program. Rows that exist in `from` replace those in `into`, with their stacks or samples; so do counters of the same
+ * Add everything of `from` to `into`, renumbering modules, functions, locations and stacks. Cases meet by key, program
+ * and allocator. Rows that exist in `from` replace those in `into`, with their stacks or samples; so do counters of the same
  * name. Runs and phase data are appended. Facts that are there already stay; of two grades the worse stands.
  *
  * from     borrowed, may be sealed

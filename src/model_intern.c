@@ -122,7 +122,7 @@ static bool same_case(const struct mew_model *m, uint32_t number, const void *ke
 {
 	const struct mew_case *a = &m->cases[number], *b = key;
 
-	return strcmp(a->key, b->key) == 0 && same_text(a->program, b->program);
+	return strcmp(a->key, b->key) == 0 && same_text(a->program, b->program) && same_text(a->allocator, b->allocator);
 }
 
 static bool same_key(const struct mew_model *m, uint32_t number, const void *key)
@@ -130,11 +130,35 @@ static bool same_key(const struct mew_model *m, uint32_t number, const void *key
 	return strcmp(m->cases[number].key, key) == 0;
 }
 
-/* Programs do not enter the hash, so that a case of another program with the same key is found as well. */
+/* Cases of other programs with the same key need to be told apart by people. */
+static void mark_shared(struct mew_model *m, struct mew_case *c)
+{
+	for (size_t i = 0; i < m->ncases; i++) {
+		struct mew_case *other = &m->cases[i];
+
+		if (strcmp(other->key, c->key) == 0 && !same_text(other->program, c->program))
+			c->shares_key = other->shares_key = true;
+	}
+}
+
 struct mew_case *mew_model_case(struct mew_model *m, const char *key, const char *program)
 {
-	struct mew_case c = { .key = key, .program = program, .threads = 1 };
-	uint32_t hash = fold(mix_text(0, key)), number, other;
+	return mew_model_case_under(m, key, program, NULL);
+}
+
+bool mew_model_has_allocators(const struct mew_model *m)
+{
+	for (size_t i = 0; i < m->ncases; i++)
+		if (m->cases[i].allocator != NULL)
+			return true;
+	return false;
+}
+
+/* The key alone enters the hash, so that a case of another program with the same key is found as well. */
+struct mew_case *mew_model_case_under(struct mew_model *m, const char *key, const char *program, const char *allocator)
+{
+	struct mew_case c = { .key = key, .program = program, .allocator = allocator, .threads = 1 };
+	uint32_t hash = fold(mix_text(0, key)), number;
 	struct mew_map_table *t;
 
 	if (m->sealed)
@@ -145,12 +169,12 @@ struct mew_case *mew_model_case(struct mew_model *m, const char *key, const char
 		return &m->cases[number];
 	c.key = mew_model_string(m, key);
 	c.program = mew_model_string(m, program);
-	if (c.key == NULL || (program != NULL && c.program == NULL) || room(t, &m->cases, m->ncases, sizeof c) != 0)
+	c.allocator = mew_model_string(m, allocator);
+	if (c.key == NULL || (program != NULL && c.program == NULL) || (allocator != NULL && c.allocator == NULL) ||
+	    room(t, &m->cases, m->ncases, sizeof c) != 0)
 		return NULL;
-	other = lookup(m, t, hash, same_key, key);
-	c.shares_key = other != UINT32_MAX;
-	if (c.shares_key)
-		m->cases[other].shares_key = true;
+	if (lookup(m, t, hash, same_key, key) != UINT32_MAX)
+		mark_shared(m, &c);
 	m->cases[m->ncases] = c;
 	return &m->cases[insert(t, hash, &m->ncases)];
 }

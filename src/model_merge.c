@@ -238,7 +238,7 @@ static int merge_captures(struct mew_case *c, const struct mew_case *from, const
 
 static int merge_case(struct mew_model *into, struct mew_case *from, const struct renumber *r, size_t nstacks)
 {
-	struct mew_case *c = mew_model_case(into, from->key, from->program);
+	struct mew_case *c = mew_model_case_under(into, from->key, from->program, from->allocator);
 
 	if (c == NULL || !take_text(into, &c->label, from->label) || !take_text(into, &c->tags, from->tags) ||
 	    !take_text(into, &c->output, from->output))

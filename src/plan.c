@@ -61,7 +61,7 @@ static uint64_t to_ns(double seconds)
 
 static struct mew_case *row_of(struct run *r, const struct mew_plan_case *c)
 {
-	struct mew_case *row = mew_model_case(r->model, c->key, c->program);
+	struct mew_case *row = mew_model_case_under(r->model, c->key, c->program, c->allocator);
 
 	if (row != NULL && row->threads == 0) {
 		row->threads = c->threads;
@@ -91,8 +91,10 @@ static struct mew_case *block(struct run *r, struct mew_plan_case *c, const stru
 	if (piece != NULL) {
 		mew_error_clear(&err);
 		status = r->d->run(r->d->data, rq, piece, &err);
-		for (size_t i = 0; i < piece->ncases; i++)
+		for (size_t i = 0; i < piece->ncases; i++) {
 			piece->cases[i].program = mew_model_string(piece, c->program);
+			piece->cases[i].allocator = mew_model_string(piece, c->allocator);
+		}
 		if (mew_model_merge(r->model, piece) != 0)
 			status = mew_error_set(&err, MEW_E_NOMEM, "no memory for the results of \"%s\"", c->key);
 	} else {
@@ -354,7 +356,8 @@ static void memory_blocks(struct run *r, struct mew_plan_case *c, uint64_t itera
 	struct mew_case *row;
 
 	rq.captured = rq.plan.free_running = true;
-	if (!warm_up_fixed(r, c, MEW_PHASE_MEMORY_WARMUP, iterations) || !find_resident(r, c, iterations, &resident))
+	if ((!r->o->cold_resident && !warm_up_fixed(r, c, MEW_PHASE_MEMORY_WARMUP, iterations)) ||
+	    !find_resident(r, c, iterations, &resident))
 		return;
 	row = block(r, c, &rq);
 	if (row != NULL && resident.present)
@@ -437,35 +440,49 @@ static void one_process(struct run *r)
 	}
 }
 
+static struct mew_case *case_of(struct mew_model *m, const struct mew_plan_case *c)
+{
+	return mew_model_case_under(m, c->key, c->program, c->allocator);
+}
+
+static void summarise(struct run *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct mew_case *row = r->cases[i].dead ? NULL : case_of(r->model, &r->cases[i]);
+
+		if (row != NULL && r->pass == MEW_PASS_TIME)
+			mew_summarise_time(r->model, row, r->o->latency);
+		row = row != NULL ? case_of(r->model, &r->cases[i]) : NULL;
+		if (row != NULL && row->left_threads)
+			mew_summarise_note(r->model, row, r->kind, "it left threads running behind it; join them in the body");
+	}
+}
+
 int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t n, enum mew_pass pass,
 		 const struct mew_plan_options *o, struct mew_model *model, struct mew_error *err)
 {
 	struct run r = { .d = d, .cases = cases, .n = n, .pass = pass, .kind = mew_pass_kind(pass), .o = o, .model = model };
 	unsigned processes = pass == MEW_PASS_TIME && d->renew != NULL && !o->dry_run ? o->processes : 1;
+	unsigned first = o->one_process && o->process < processes ? o->process : 0, end = o->one_process ? first + 1 : processes;
 
 	for (size_t i = 0; i < n; i++) {
-		cases[i].dead = cases[i].open = false;
-		cases[i].loops = 0;
+		cases[i].open = false;
 		cases[i].start_ns = cases[i].end_ns = 0;
-		r.total += repetitions_of(&r, &cases[i]) * processes;
+		r.total += repetitions_of(&r, &cases[i]) * (end - first);
+		if (first == 0) {
+			cases[i].dead = false;
+			cases[i].loops = 0;
+		}
 	}
-	for (r.process = 0; r.process < processes && !r.stopped; r.process++) {
-		int status = r.process == 0 ? MEW_OK : d->renew(d->data, err);
+	for (r.process = first; r.process < end && !r.stopped; r.process++) {
+		int status = r.process == first ? MEW_OK : d->renew(d->data, err);
 
 		if (status != MEW_OK)
 			return status;
 		one_process(&r);
 	}
-	if (pass == MEW_PASS_TIME)
-		for (size_t i = 0; i < n; i++)
-			if (!cases[i].dead)
-				mew_summarise_time(model, mew_model_case(model, cases[i].key, cases[i].program), o->latency);
-	for (size_t i = 0; i < n; i++) {
-		struct mew_case *row = mew_model_case(model, cases[i].key, cases[i].program);
-
-		if (row != NULL && !cases[i].dead && row->left_threads)
-			mew_summarise_note(model, row, r.kind, "it left threads running behind it; join them in the body");
-	}
+	if (end == processes || r.stopped)
+		summarise(&r);
 	if (r.stopped)
 		return mew_error_set(err, MEW_E_BUSY, "interrupted");
 	return MEW_OK;

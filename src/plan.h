@@ -19,6 +19,7 @@ struct mew_driver {
 struct mew_plan_case {
 	uint32_t item;       /* of the driver's catalogue */
 	const char *key, *label, *tags, *program; /* borrowed */
+	const char *allocator; /* that it runs under; NULL: its own; borrowed */
 	const char *after;   /* key or name that the entry comes after; may be NULL; borrowed */
 	unsigned threads;
 	double min_time;     /* of the entry; 0: the option's */
@@ -36,6 +37,9 @@ struct mew_plan_options { /* all set; mew_plan_defaults() */
 	uint64_t iterations;
 	unsigned repetitions, processes;
 	bool latency, interleave, dry_run;
+	bool one_process;        /* timing: only process number `process` of all; the one after goes on with its cases */
+	unsigned process;
+	bool cold_resident;      /* growth of resident memory in the first call of the body, before any warm-up */
 	uint64_t memory_iterations;
 	bool stacks;
 	double interval;

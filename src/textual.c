@@ -199,7 +199,8 @@ char *mew_case_title(const struct mew_model *m, const struct mew_case *c)
 	const char *family = label == NULL ? NULL : strstr(c->key, "/case:");
 	size_t name = family == NULL ? strlen(c->key) : (size_t)(family - c->key);
 	char *title = malloc(name + (label == NULL ? 0 : strlen(label) + 3) +
-			     (program == NULL ? 0 : strlen(program) + 3) + 1);
+			     (program == NULL ? 0 : strlen(program) + 3) +
+			     (c->allocator == NULL ? 0 : strlen(c->allocator) + 4) + 1);
 	char *to = title;
 
 	if (title == NULL)
@@ -215,6 +216,10 @@ char *mew_case_title(const struct mew_model *m, const struct mew_case *c)
 		to = stpcpy(to, " (");
 		to = stpcpy(to, program);
 		to = stpcpy(to, ")");
+	}
+	if (c->allocator != NULL) {
+		to = stpcpy(to, " on ");
+		to = stpcpy(to, c->allocator);
 	}
 	*to = '\0';
 	return title;

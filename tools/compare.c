@@ -23,16 +23,22 @@ static const char *base_name(const char *path)
 	return path == NULL ? "" : slash == NULL ? path : slash + 1;
 }
 
+static const char *text_of(const char *text)
+{
+	return text != NULL ? text : "";
+}
+
 /*
- * The case of `in` with the same key that no other has taken: of several the one whose program has the same name, since
- * two builds of a program lie in different folders. Returns its number, or in->ncases.
+ * The case of `in` with the same key and allocator that no other has taken: of several the one whose program has the same
+ * name, since two builds of a program lie in different folders. Returns its number, or in->ncases.
  */
 static size_t partner(const struct mew_case *c, const struct mew_model *in, const bool *taken)
 {
 	size_t found = in->ncases;
 
 	for (size_t i = 0; i < in->ncases; i++) {
-		if (taken[i] || strcmp(in->cases[i].key, c->key) != 0)
+		if (taken[i] || strcmp(in->cases[i].key, c->key) != 0 ||
+		    strcmp(text_of(in->cases[i].allocator), text_of(c->allocator)) != 0)
 			continue;
 		if (strcmp(base_name(in->cases[i].program), base_name(c->program)) == 0)
 			return i;

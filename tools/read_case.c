@@ -276,18 +276,19 @@ static bool read_samples(struct mew_reader *r, struct mew_case *c, const json_t 
 /* A case of the model under a key of its own. Returns NULL when there is one already, or none could be made. */
 static struct mew_case *new_case(struct mew_reader *r, const json_t *of)
 {
-	const char *key, *program;
+	const char *key, *program, *allocator;
 	size_t before = r->model->ncases;
 	struct mew_case *c;
 
-	if (!mew_read_needed_text(r, of, "key", &key) || !mew_read_member_text(r, of, "program", &program))
+	if (!mew_read_needed_text(r, of, "key", &key) || !mew_read_member_text(r, of, "program", &program) ||
+	    !mew_read_member_text(r, of, "allocator", &allocator))
 		return NULL;
 	(void)snprintf(r->where, sizeof r->where, "case %.64s", key);
 	if (*key == '\0') {
 		(void)mew_read_damaged(r, "key", "a name");
 		return NULL;
 	}
-	c = mew_model_case(r->model, key, program);
+	c = mew_model_case_under(r->model, key, program, allocator);
 	if (c == NULL) {
 		(void)mew_read_no_memory(r);
 	} else if (r->model->ncases == before) {

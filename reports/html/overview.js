@@ -145,7 +145,8 @@ function caseRow(c, at, columns) {
 			href:
 				'#case=' +
 				encodeURIComponent(c.key) +
-				(c.program ? '&program=' + encodeURIComponent(c.program) : '')
+				(c.program ? '&program=' + encodeURIComponent(c.program) : '') +
+				(c.allocator ? '&allocator=' + encodeURIComponent(c.allocator) : '')
 		},
 		titleOf(c)
 	);

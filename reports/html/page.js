@@ -451,7 +451,8 @@ async function follow() {
 			: report.cases.findIndex(
 					(c) =>
 						c.key === parts.case &&
-						(parts.program === undefined || parts.program === (c.program || ''))
+						(parts.program === undefined || parts.program === (c.program || '')) &&
+						(parts.allocator === undefined || parts.allocator === c.allocator)
 				);
 	if (at < 0) showOverview();
 	else await openCase(at, parts, true);

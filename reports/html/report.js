@@ -131,12 +131,15 @@ function weightNow() {
 
 // Does another program have a case of this key?
 function isAmbiguous(c) {
-	return report.cases.some((other) => other !== c && other.key === c.key);
+	return report.cases.some((other) => other.key === c.key && other.program !== c.program);
 }
 
 function titleOf(c) {
 	const name = visible(c.key);
-	return c.label ? name.replace(/\/case:\d+$/, '') + ' [' + visible(c.label) + ']' : name;
+	return (
+		(c.label ? name.replace(/\/case:\d+$/, '') + ' [' + visible(c.label) + ']' : name) +
+		(c.allocator ? ' on ' + visible(c.allocator) : '')
+	);
 }
 
 // The tree of a case and kind, unpacked when it is first asked for; null where no stacks were recorded.
@@ -213,6 +216,7 @@ function address() {
 	const c = report.current(),
 		parts = { case: c.key, kind: shown.kind, view: shown.view };
 	if (isAmbiguous(c)) parts.program = c.program || '';
+	if (c.allocator) parts.allocator = c.allocator;
 	if (METRICS[shown.kind]) parts.weight = report.metric()[2];
 	if (graph.flame) parts.flame = '1';
 	if (shown.order !== 'value') parts.order = shown.order;
