@@ -86,6 +86,12 @@ static void put_output(const struct mew_table *t, const char *output)
 	}
 }
 
+/* Do time and memory stand in the table of allocators, which has the reason of a failed timing alone? */
+static bool is_apart(const struct mew_table *t)
+{
+	return t->kind != MEW_KIND_CPU && mew_model_has_allocators(t->model);
+}
+
 static void put_notes(const struct mew_table *t)
 {
 	for (size_t i = 0; i < t->model->ncases; i++) {
@@ -94,7 +100,7 @@ static void put_notes(const struct mew_table *t)
 
 		if (row == NULL)
 			continue;
-		if (row->status == MEW_OK && row->present != 0 && row->reason != NULL)
+		if (row->reason != NULL && (row->status == MEW_OK ? row->present != 0 : t->kind == MEW_KIND_MEMORY && is_apart(t)))
 			mew_table_note(t, c, MEW_STYLE_WARN, row->reason);
 		if (row->status == MEW_OK && t->kind == MEW_KIND_CPU)
 			put_sample_note(t, c);
@@ -250,6 +256,26 @@ static void put_hooks(const struct mew_table *t)
 	mew_write_wrapped(t->w, &t->view, 7, 7, MEW_STYLE_PLAIN, t->model->hooks);
 }
 
+/* Which file each allocator was. */
+static void put_allocators(const struct mew_table *t)
+{
+	const char *const prefix = "allocator_";
+
+	for (size_t i = 0; i < t->model->nfacts; i++) {
+		const struct mew_fact *fact = &t->model->facts[i];
+		char *line;
+
+		if (strncmp(fact->name, prefix, strlen(prefix)) != 0)
+			continue;
+		if (asprintf(&line, "%s: %s", fact->name + strlen(prefix), fact->value) < 0) {
+			mew_write_no_memory(t->w);
+			continue;
+		}
+		mew_write_wrapped(t->w, &t->view, 0, 2, MEW_STYLE_PLAIN, line);
+		free(line);
+	}
+}
+
 static void put_environment(const struct mew_table *t, bool verbose)
 {
 	if (t->model->nfacts == 0 && t->model->grade == 0)
@@ -259,6 +285,8 @@ static void put_environment(const struct mew_table *t, bool verbose)
 		put_facts(t);
 	else
 		put_machine(t);
+	if (!verbose)
+		put_allocators(t);
 	put_grade(t);
 	if (verbose && t->model->hooks != NULL && *t->model->hooks != '\0')
 		put_hooks(t);
@@ -274,6 +302,22 @@ static bool any_row(const struct mew_model *m, enum mew_kind kind)
 	return false;
 }
 
+static int put_kind(struct mew_table *t, bool verbose)
+{
+	int status = MEW_OK;
+
+	if (!is_apart(t))
+		status = mew_table_write_kind(t);
+	else if (t->kind == MEW_KIND_TIME)
+		status = mew_table_write_allocators(t);
+	put_notes(t);
+	if (status == MEW_OK && !is_apart(t))
+		status = put_tops(t);
+	if (verbose)
+		mew_table_write_figures(t);
+	return status;
+}
+
 static int put_tables(struct mew_table *t, const struct mew_report_input *in)
 {
 	int status = MEW_OK;
@@ -283,14 +327,9 @@ static int put_tables(struct mew_table *t, const struct mew_report_input *in)
 		t->kind = (enum mew_kind)kind;
 		if ((in->kinds != 0 && (in->kinds >> kind & 1u) == 0) || !any_row(t->model, t->kind))
 			continue;
-		if (shown++ > 0)
+		if (shown++ > 0 && (kind != MEW_KIND_MEMORY || !is_apart(t)))
 			mew_write_char(t->w, '\n');
-		status = mew_table_write_kind(t);
-		put_notes(t);
-		if (status == MEW_OK)
-			status = put_tops(t);
-		if (in->verbose)
-			mew_table_write_figures(t);
+		status = put_kind(t, in->verbose);
 	}
 	if (shown == 0)
 		mew_write_text(t->w, "nothing was measured\n");

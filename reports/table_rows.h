@@ -55,6 +55,12 @@ const struct mew_row_head *mew_table_row(const struct mew_case *c, enum mew_kind
 /* Write title, table and legend of t->kind. Returns MEW_OK or MEW_E_NOMEM; the writer keeps its own error. */
 int mew_table_write_kind(struct mew_table *t);
 
+/*
+ * The table of a model whose cases ran under several allocators, in place of those of time and memory. Returns MEW_OK or
+ * MEW_E_NOMEM; the writer keeps its own error.
+ */
+int mew_table_write_allocators(const struct mew_table *t);
+
 /* "title of the case: text", wrapped, in lines of their own. */
 void mew_table_note(const struct mew_table *t, const struct mew_case *c, enum mew_style style, const char *text);
 
