@@ -42,7 +42,7 @@ static int check_flags(const struct mew_cli *c)
 			   : c->plan.inner_iterations > 0 ? "--inner-iterations"
 			   : c->host.nhooks > 0		  ? "--hook"
 			   : c->ntags > 0		  ? "-t"
-			   : c->trace != NULL		  ? "--trace"
+			   : c->trace.file != NULL		  ? "--trace"
 							  : NULL;
 
 	if (flag == NULL)
