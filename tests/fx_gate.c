@@ -5,6 +5,9 @@
  * name holds   "slow" twice the work; "allocs" a block more; "fewer" a block less; "crash" dies in a sample; "leak" keeps
  *              a block; "idle" does nothing and says so to its check; "other" (compiled in) has further cases
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* readlink, also under -std=c11 */
+#endif
 #include <mew.h>
 
 #include <signal.h>
