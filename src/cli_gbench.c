@@ -309,12 +309,14 @@ static int one_program(struct job *j, const char *program, const struct mew_sele
 	if (status == MEW_OK && flags == NULL)
 		(void)mew_error_set(&err, MEW_E_NOMEM, "no memory for the cases of %s", program);
 	if (flags != NULL) {
+		/* cppcheck-suppress autoVariables ; taken away below */
 		j->host = &host;
 		j->chosen = flags;
 		j->reported = flags + host.nnames;
 		j->failed = flags + 2 * host.nnames;
 		j->done = 0;
 		run_program(j, select, chosen);
+		j->host = NULL;
 		code = MEW_EXIT_FINE;
 	} else {
 		mew_cli_complain("%s", err.text);

@@ -225,16 +225,17 @@ void mew_json_f64(struct mew_json *j, double value)
 
 void mew_json_ms(struct mew_json *j, uint64_t ns)
 {
-	uint64_t fraction = ns % 1000000;
+	char digits[] = ".000000";
+	size_t n = sizeof digits - 1;
 
 	mew_json_u64(j, ns / 1000000);
-	if (fraction == 0)
-		return;
-	mew_write_char(j->w, '.');
-	for (uint64_t digit = 100000; fraction != 0; digit /= 10) {
-		mew_write_char(j->w, (char)('0' + fraction / digit));
-		fraction %= digit;
-	}
+	ns %= 1000000;
+	for (size_t i = n; --i > 0; ns /= 10)
+		digits[i] = (char)('0' + ns % 10);
+	while (digits[n - 1] == '0')
+		n--;
+	if (n > 1)
+		mew_write_bytes(j->w, digits, n);
 }
 
 void mew_json_bool(struct mew_json *j, bool value)

@@ -38,11 +38,11 @@ static double log_choose(uint64_t n, uint64_t k)
 /* ln P(Bin(n, 1/2) >= k) for k above the middle: the terms fall, the first is the largest. */
 static double log_upper(uint64_t n, uint64_t k)
 {
-	double sum = 0, term = 1;
+	double sum = 1, term = 1;
 
-	for (uint64_t i = k; i <= n && term > sum * 1e-18; i++) {
-		sum += term;
+	for (uint64_t i = k; i < n && term > sum * 1e-18; i++) {
 		term = term * (double)(n - i) / (double)(i + 1);
+		sum += term;
 	}
 	return log_choose(n, k) + log(sum) - (double)n * LN2;
 }

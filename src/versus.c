@@ -187,6 +187,7 @@ static int run_block(struct versus *v, struct mew_error *err)
 		mew_wire_put_request(&h->out, &rq);
 	}
 	status = mew_host_send(h, MEW_MSG_BOTH, err);
+	mew_error_clear(&other);
 	for (int i = 0; i < MEW_SIDES && h->pid > 0; i++) {
 		enum mew_side side = i == 0 ? v->first : !v->first;
 		struct mew_error *into = status == MEW_OK ? err : &other;

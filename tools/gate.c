@@ -101,11 +101,13 @@ static int judge_time(const struct mew_rules *rules, const struct mew_gate_case 
 {
 	size_t n = c->series.n - from;
 	double *x = calloc(3 * n + 1, sizeof *x);
-	struct mew_observations of = { .log_ratios = x, .base_ns = x + n, .head_ns = x + 2 * n, .n = n, .noise_floor = c->noise_floor };
+	struct mew_observations of = { .log_ratios = x, .n = n, .noise_floor = c->noise_floor };
 	int status;
 
 	if (x == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the observations of \"%s\"", c->key);
+	of.base_ns = x + n;
+	of.head_ns = x + 2 * n;
 	for (size_t i = 0; i < n; i++) {
 		const struct mew_gate_observation *o = &c->series.list[from + i];
 

@@ -79,8 +79,9 @@ static void put_object(struct mew_command_run *r, const json_t *from)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(object.to, name, value)
+	json_object_foreach(object.to, name, value) {
 		put_env(r, name, json_string_value(value));
+	}
 }
 
 static void describe(const struct place *at, const char *line, const char *counts, const char *job, struct mew_command_run *r)

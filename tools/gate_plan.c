@@ -155,9 +155,10 @@ static int check_env(const struct reader *r, json_t *phase, const char *member, 
 	*out = env;
 	if (env != NULL && !json_is_object(env))
 		return wrong(r, member, "an object of texts");
-	json_object_foreach(env, name, value)
+	json_object_foreach(env, name, value) {
 		if (!json_is_string(value) || name[0] == '\0' || strchr(name, '=') != NULL)
 			return wrong(r, name, "a name without = and a text");
+	}
 	return MEW_OK;
 }
 
@@ -301,9 +302,10 @@ int mew_command_plan_read(const char *path, bool contention, struct mew_command_
 		return mew_error_set(err, MEW_E_INVALID, "%.80s is not sound JSON: line %d, column %d: %.60s; mend it there", path,
 				     at.line, at.column, at.text);
 	(void)snprintf(r.where, sizeof r.where, "top level");
-	json_object_foreach(out->tree, key, value)
+	json_object_foreach(out->tree, key, value) {
 		if (strcmp(key, "phases") != 0 && strcmp(key, "contention") != 0)
 			return wrong(&r, key, "\"phases\" or \"contention\"");
+	}
 	status = read_list(&r, "phases", json_object_get(out->tree, "phases"), false);
 	out->isolated = out->n;
 	contended = json_object_get(out->tree, "contention");

@@ -63,8 +63,10 @@ test('a small difference of counts is within the error, memory is exact', async 
 	equal(marks, 0, 'equal runs have no mark');
 	await page.keyboard.press('k');
 	await page.waitForFunction(() => window.mew.state().kind === 'memory' && window.mew.state().compared);
-	const all = await page.evaluate(() => window.mew.changeOf(0));
-	ok(all.sure && all.now < all.was, 'the peak');
+	await page.waitForFunction(() => {
+		const peak = window.mew.state().kind === 'memory' && window.mew.state().frames && window.mew.changeOf(0);
+		return peak && peak.sure && peak.now < peak.was;
+	});
 });
 
 test('orange is more and blue is less, with a sign, in both themes', async (page) => {
