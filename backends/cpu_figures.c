@@ -258,7 +258,7 @@ static void put_figures(const struct mew_capture *c, struct mew_sink *sink, cons
 
 static int put_counters(const struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
 {
-	const struct mew_cpu_counters **all = calloc(c->config.threads, sizeof(*all));
+	const struct mew_cpu_counters **all = calloc((size_t)c->config.threads + 1, sizeof(*all));
 	const struct mew_cpu_crew_row *crew;
 	size_t n = 0;
 

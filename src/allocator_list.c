@@ -110,7 +110,7 @@ static int add(struct mew_allocators *a, char *name, struct mew_error *err)
 	if (name[0] == '\0')
 		return mew_error_set(err, MEW_E_INVALID, "a name is empty; give some of " NAMES ", separated by commas");
 	status = find_path(name, &one->path, err);
-	if (status != MEW_OK)
+	if (status != MEW_OK || one->path == NULL)
 		return status;
 	a->n++;
 	one->name = strdup(slash != NULL ? slash + 1 : name);

@@ -61,7 +61,7 @@ static bool reserve(struct builder *b, size_t n, size_t rows_each)
 	if (!mew_add_size(bytes, functions, &bytes) || !mew_add_size(bytes, offsets, &bytes) ||
 	    !mew_add_size(bytes, rules, &bytes))
 		return false;
-	if (bytes > s->bytes) {
+	if (bytes > s->bytes || s->memory == NULL) {
 		mew_ehframe_scratch_fini(s);
 		s->memory = mew_os_map_huge(bytes);
 		if (s->memory == NULL)

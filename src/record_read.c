@@ -345,9 +345,9 @@ int mew_recording_read(const struct mew_recording *g, uint64_t from_ns, struct m
 	if (g->file < 0)
 		return mew_error_set(err, MEW_E_UNSUPPORTED, "process %d is not recorded: %s", g->pid, g->why);
 	status = open_image(&image, g->file, err);
-	if (status == MEW_OK)
+	if (status == MEW_OK && image.root != NULL)
 		status = take_statics(&image, err);
-	if (status == MEW_OK) {
+	if (status == MEW_OK && image.root != NULL) {
 		ended_ns = image.root->ended_ns != 0 ? image.root->ended_ns : g->ended_ns;
 		c = add_case(m, image.root);
 		if (c == NULL)

@@ -268,7 +268,7 @@ int mew_trace_check(const char *path, void (*say)(const char *text), struct mew_
 		for (size_t i = 0; i < events.n; i++)
 			events.list[i].serial = (uint32_t)i;
 	}
-	if (status == MEW_OK) {
+	if (status == MEW_OK && list != NULL && ends != NULL) {
 		check_order(&c);
 		for (size_t i = 0; i < events.n; i++)
 			list[i] = &events.list[i];

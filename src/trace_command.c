@@ -43,10 +43,8 @@ char *mew_trace_shown_line(const char *line)
 			before++; /* an empty match hides nothing; look behind the next character */
 		memcpy(out + used, line, before);
 		used += before;
-		if (length > 0) {
-			memcpy(out + used, "***", 3);
-			used += 3;
-		}
+		for (int i = 0; length > 0 && i < 3; i++)
+			out[used++] = '*';
 		line += before + length;
 		flags = REG_NOTBOL;
 	}

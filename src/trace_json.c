@@ -38,16 +38,21 @@ static bool is_digit(const struct mew_cursor *c)
 	return c->p < c->end && *c->p >= '0' && *c->p <= '9';
 }
 
+static bool is_one_of(char c, const char *set)
+{
+	return c != '\0' && strchr(set, c) != NULL;
+}
+
 static void take_escape(struct mew_cursor *c)
 {
 	unsigned digits = 0;
 
 	if (c->p < c->end && *c->p == 'u') {
-		for (c->p++; digits < 4 && c->p < c->end && memchr("0123456789abcdefABCDEF", *c->p, 22) != NULL; digits++)
+		for (c->p++; digits < 4 && c->p < c->end && is_one_of(*c->p, "0123456789abcdefABCDEF"); digits++)
 			c->p++;
 		if (digits < 4)
 			fault(c);
-	} else if (c->p < c->end && memchr("\"\\/bfnrt", *c->p, 8) != NULL) {
+	} else if (c->p < c->end && is_one_of(*c->p, "\"\\/bfnrt")) {
 		c->p++;
 	} else {
 		fault(c);

@@ -282,8 +282,6 @@ static bool is_named(const struct mew_trace_event *e, size_t n, struct mew_trace
 static void name_tracks(struct mew_writer *w, struct mew_trace_event **list, size_t n)
 {
 	for (size_t i = 0, end; i < n; i = end) {
-		size_t track = i;
-
 		for (end = i; end < n && list[end]->pid == list[i]->pid; end++)
 			;
 		if (!is_named(list[i], end - i, list + i, "process_name", false))
@@ -291,10 +289,9 @@ static void name_tracks(struct mew_writer *w, struct mew_trace_event **list, siz
 		for (size_t k = i, next; k < end; k = next) {
 			bool used = false;
 
-			track = k;
 			for (next = k; next < end && list[next]->tid == list[k]->tid; next++)
 				used = used || has_thread(list[next]->phase);
-			if (used && !is_named(list[track], next - track, list + track, "thread_name", true))
+			if (used && !is_named(list[k], next - k, list + k, "thread_name", true))
 				write_name(w, "thread_name", list[k]->pid, list[k]->tid, "thread", list[k]->tid);
 		}
 	}
