@@ -73,7 +73,7 @@ static void put_functions(struct mew_json *j, const struct mew_shown_functions *
 	mew_json_array_end(j);
 	mew_json_key(j, "file");
 	mew_json_array(j);
-	for (size_t i = 0; i < f->n; i++)
+	for (size_t i = 0; files->of != NULL && i < f->n; i++)
 		mew_json_u64(j, files->of[i]);
 	mew_json_array_end(j);
 	mew_json_key(j, "line");
