@@ -228,7 +228,7 @@ static void run_process(struct job *j, unsigned process)
 		j->reported[i] = j->failed[i];
 	while (go_on && next_case(j) < j->host->nnames) {
 		struct mew_error err;
-		int wait_status, status;
+		int wait_status = 0, status;
 		bool all;
 		char *filter = make_filter(j, &all);
 

@@ -145,11 +145,9 @@ static double number_of(const struct mew_row_head *row, const struct mew_metric 
 	return (double)NAN;
 }
 
-static int judge_metric(const struct mew_rules *rules, bool other_machine, struct mew_compare_case *c, size_t i,
-			struct mew_error *err)
+static int judge_pair(const struct mew_rules *rules, bool other_machine, struct mew_compare_case *c,
+		      const struct mew_metric *metric, size_t i, struct mew_error *err)
 {
-	size_t count;
-	const struct mew_metric *metric = &mew_metrics(&count)[i];
 	/* a model hands out rows of its cases only where these may change */
 	const struct mew_row_head *rows[2] = {
 		metric->kind == MEW_KIND_TIME ? (const void *)&c->base->time : (const void *)&c->base->memory,
@@ -170,6 +168,17 @@ static int judge_metric(const struct mew_rules *rules, bool other_machine, struc
 		return mew_compare_time(rules, other_machine, c, err);
 	mew_verdict_exact(rules, c->base->key, metric, number_of(rows[0], metric), number_of(rows[1], metric), &c->verdicts[i]);
 	return MEW_OK;
+}
+
+static int judge_metric(const struct mew_rules *rules, bool other_machine, struct mew_compare_case *c, size_t i,
+			struct mew_error *err)
+{
+	size_t count;
+	const struct mew_metric *metric = &mew_metrics(&count)[i];
+
+	if (c->base == NULL || c->head == NULL) /* pairs have both */
+		return MEW_OK;
+	return judge_pair(rules, other_machine, c, metric, i, err);
 }
 
 static int settle(const struct mew_rules *rules, struct mew_comparison *out, struct mew_error *err)
