@@ -7,6 +7,7 @@ set -u
 # shellcheck disable=SC2154 # make sets them
 here=$(cd "$srcdir/tests" && pwd) || exit 99
 files=$(cd "$srcdir/tools/completion" && pwd) || exit 99
+# shellcheck disable=SC2154 # make sets it
 mew=$builddir/mew
 # shellcheck source=tests/tap.sh
 . "$here/tap.sh"

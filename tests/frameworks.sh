@@ -9,6 +9,7 @@ if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
 	echo "1..0 # SKIP the malloc hooks are not in a sanitized build"
 	exit 0
 fi
+# shellcheck disable=SC2154 # make sets it
 source=$(cd "$srcdir" && pwd)
 # shellcheck source=tests/tap.sh
 . "$source/tests/tap.sh"

@@ -91,6 +91,7 @@ elif ! "$PYTHON" -c 'import google.protobuf' 2>/dev/null; then
 	skip "the protobuf parser takes OTLP" "python3-protobuf is not installed"
 else
 	mkdir py
+	# shellcheck disable=SC2046 # names without blanks
 	(cd "$OTLP_PROTOS" && protoc --python_out="$work/py" $(find opentelemetry -name '*.proto')) >log 2>&1
 	cat >otlp.py <<'END'
 import sys

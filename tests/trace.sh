@@ -6,6 +6,7 @@ set -u
 # shellcheck disable=SC2154 # make sets them
 mew=$builddir/mew
 bench=$builddir/tests/fx_trace
+# shellcheck disable=SC2154 # make sets it
 examples=$(cd "$srcdir/examples" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -134,12 +135,14 @@ done
 run sh -c 'grep -o "\"pid\":[0-9]*,[^}]*\"name\":\"process_name\",\"args\":{\"name\":\"\(other\|third\)\"" h.json | cut -d, -f1 | sort -u | wc -l'
 check "... one number for two processes becomes two" 0 '^2$'
 sound h.json "... and the trace is sound"
+# shellcheck disable=SC2089,SC2090 # a command line for sh -c
 export FX_TRACE_CHILD='rm -rf "$MEW_TRACE_DIR"'
 run "$mew" run $fast -k second --trace=gone.json "$bench"
 check "a directory that vanished costs the fragments alone" 0 second 'wrote gone.json'
 run "$mew" trace-check gone.json
 check "... and the trace is sound" 0
 mkdir precious && echo '[]' >precious/a.json
+# shellcheck disable=SC2089,SC2090 # a command line for sh -c
 export FX_TRACE_CHILD='rm -rf "$MEW_TRACE_DIR" && ln -s '"$work"'/precious "$MEW_TRACE_DIR"'
 run "$mew" run $fast -k second --trace=swap.json "$bench"
 check "a directory swapped for a link is not followed" 0 second 'left alone'
@@ -149,6 +152,7 @@ rm -rf tmp/*
 unset FX_TRACE_CHILD
 
 # other people's programs
+# shellcheck disable=SC2089,SC2090 # a command line for sh -c
 export FX_TRACE_CHILD="sh $examples/trace_fragment.sh"
 run "$mew" run $fast -k second --trace=s.json "$bench"
 run grep -c '"from a shell script"' s.json

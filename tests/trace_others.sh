@@ -6,6 +6,7 @@
 set -u
 # shellcheck disable=SC2154 # make sets them
 here=$(cd "$srcdir/tests" && pwd) || exit 99
+# shellcheck disable=SC2154 # make sets it
 mew=$builddir/mew
 bench=$builddir/tests/fx_trace
 # shellcheck source=tests/tap.sh
