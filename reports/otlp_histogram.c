@@ -62,8 +62,8 @@ static void choose_bounds(struct mew_otlp_histogram *h)
 	int exponent = (int)floor(log2(low));
 
 	for (double bound = 0; bound < high && h->nbounds < MEW_OTLP_BOUNDS; exponent++)
-		for (double s = 0; s < steps && bound < high && h->nbounds < MEW_OTLP_BOUNDS; s++) {
-			bound = ldexp(1 + s / steps, exponent);
+		for (int s = 0; s < steps && bound < high && h->nbounds < MEW_OTLP_BOUNDS; s++) {
+			bound = ldexp(1 + (double)s / steps, exponent);
 			if (ldexp(1 + (s + 1) / steps, exponent) > low)
 				h->bounds[h->nbounds++] = bound;
 		}
