@@ -307,7 +307,7 @@ char *mew_guest_take_output(struct mew_guest_host *h)
 static bool known(const struct mew_guest_host *h, const char *name)
 {
 	for (size_t i = 0; i < h->nnames; i++)
-		if (h->names != NULL && strcmp(h->names[i], name) == 0)
+		if (h->names != NULL && h->names[i] != NULL && strcmp(h->names[i], name) == 0)
 			return true;
 	return false;
 }

@@ -182,7 +182,7 @@ static int open_image(struct image *i, int file, struct mew_error *err)
 	got = got == wanted ? mmap(NULL, root.data_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file,
 				   (off_t)MEW_RECORD_BYTES)
 			    : MAP_FAILED;
-	if (got != MAP_FAILED) {
+	if (got != MAP_FAILED && i->root != NULL) {
 		i->data = got;
 		i->data_bytes = root.data_bytes;
 		*i->root = root; /* its texts end */
