@@ -172,7 +172,8 @@ static const char *read_head(struct mew_line_program *p, struct mew_bytes b)
 	if (p->version >= 4)
 		mew_skip(&head, 1); /* operations per instruction: 1 but for VLIW machines */
 	mew_skip(&head, 1);         /* default_is_stmt */
-	p->line_base = (signed char)mew_read_number(&head, 1);
+	p->line_base = (int)mew_read_number(&head, 1); /* a signed byte */
+	p->line_base -= p->line_base >= 128 ? 256 : 0;
 	p->line_range = (unsigned)mew_read_number(&head, 1);
 	p->opcode_base = (unsigned)mew_read_number(&head, 1);
 	p->lengths = head.at;

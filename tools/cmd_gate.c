@@ -240,9 +240,12 @@ static int parse(struct asked *a, int argc, char **argv)
 
 static const char *first_set(const char *const *names, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (getenv(names[i]) != NULL && getenv(names[i])[0] != '\0')
-			return getenv(names[i]);
+	for (size_t i = 0; i < n; i++) {
+		const char *value = getenv(names[i]);
+
+		if (value != NULL && value[0] != '\0')
+			return value;
+	}
 	return NULL;
 }
 
