@@ -91,8 +91,10 @@ extern bool rig_was_judged;
 		}                                                                                                      \
 	} while (0)
 
-/* In the quick builds accuracy is not judged: says so, and main() returns 0. */
+/* In the quick builds (MEW_TEST_QUICK) accuracy is not judged. The first is for one test, which skips itself; the
+ * second for a whole program: it prints the plan that says so, and main() returns 0. */
 bool rig_is_quick(void);
+bool rig_skips_all(void);
 
 /* Does that engine of the CPU clock work here? */
 bool rig_has(int engine);
