@@ -2,6 +2,7 @@
  * gate_mew.c - the kernels of bench/gate.py for mew: as cases of one program for --versus, and by the program's name
  * for the gate across processes.
  */
+#define _GNU_SOURCE 1
 #include <mew.h>
 
 #include "gate_work.h"
