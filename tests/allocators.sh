@@ -8,32 +8,9 @@ set -u
 source=$(cd "$srcdir" && pwd)
 mew=$builddir/mew
 libs=$builddir/.libs
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-TERM=dumb LC_ALL=C.UTF-8
-export TERM LC_ALL
+# shellcheck source=tests/tap.sh
+. "$srcdir/tests/tap.sh"
 unset LD_PRELOAD
-number=0
-failed=0
-
-result() { # NAME STATUS
-	number=$((number + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $number - $1"
-	else
-		echo "not ok $number - $1"
-		for f in log out err; do
-			[ ! -f $f ] || sed "s/^/# $f: /" $f | cut -c1-300 | head -n 30
-		done
-		failed=1
-	fi
-}
-
-skip() { # NAME REASON
-	number=$((number + 1))
-	echo "ok $number - $1 # SKIP $2"
-}
 
 if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
 	echo "1..0 # SKIP the malloc hooks are not in a sanitized build"
@@ -307,5 +284,4 @@ else
 	skip "a program with the privileges of its file" "$why"
 fi
 
-echo "1..$number"
-exit $failed
+finish

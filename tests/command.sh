@@ -6,57 +6,10 @@ set -u
 # shellcheck disable=SC2154 # make sets them
 mew=$builddir/mew
 bench=$builddir/tests/fx_bench
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-unset NO_COLOR FORCE_COLOR COLUMNS
-TERM=dumb LC_ALL=C.UTF-8
-export TERM LC_ALL
-number=0
-failed=0
+# shellcheck source=tests/tap.sh
+. "$srcdir/tests/tap.sh"
 sanitized=no
 grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile" && sanitized=yes
-
-result() { # NAME STATUS
-	number=$((number + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $number - $1"
-	else
-		echo "not ok $number - $1"
-		sed 's/^/# out: /' out | head -n 20
-		sed 's/^/# err: /' err | head -n 20
-		echo "# code $code"
-		failed=1
-	fi
-}
-
-skip() { # NAME REASON
-	number=$((number + 1))
-	echo "ok $number - $1 # SKIP $2"
-}
-
-run() { # COMMAND...: output in out and err, exit code in $code
-	"$@" >out 2>err </dev/null
-	code=$?
-}
-
-# check NAME CODE [PATTERN-IN-OUT [PATTERN-IN-ERR]]
-check() {
-	status=0
-	[ "$code" = "$2" ] || status=1
-	[ -z "${3-}" ] || grep -q -- "$3" out || status=1
-	[ -z "${4-}" ] || grep -q -- "$4" err || status=1
-	result "$1" $status
-}
-
-# one line on standard error, and the exit code
-complains() { # NAME CODE PATTERN
-	status=0
-	[ "$code" = "$2" ] || status=1
-	grep -q -- "$3" err || status=1
-	[ "$(wc -l <err)" = 1 ] || status=1
-	result "$1" $status
-}
 
 fast="--max-time 0.02 --min-warmup-time 0.001"
 
@@ -210,5 +163,4 @@ wait $pid
 code=$?
 check "an interrupt ends the run with what was measured" 4 '' 'interrupted'
 
-echo "1..$number"
-exit $failed
+finish

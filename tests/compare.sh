@@ -11,50 +11,10 @@ case $srcdir in
 /*) golden=$srcdir/tests/golden ;;
 *) golden=$PWD/$srcdir/tests/golden ;;
 esac
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-unset NO_COLOR FORCE_COLOR
-TERM=dumb LC_ALL=C.UTF-8 COLUMNS=80
-export TERM LC_ALL COLUMNS
-number=0
-failed=0
-
-result() { # NAME STATUS
-	number=$((number + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $number - $1"
-	else
-		echo "not ok $number - $1"
-		sed 's/^/# out: /' out | head -n 40
-		sed 's/^/# err: /' err | head -n 10
-		echo "# code $code"
-		failed=1
-	fi
-}
-
-run() { # COMMAND...: output in out and err, exit code in $code
-	"$@" >out 2>err </dev/null
-	code=$?
-}
-
-# check NAME CODE [PATTERN-IN-OUT [PATTERN-IN-ERR]]
-check() {
-	status=0
-	[ "$code" = "$2" ] || status=1
-	[ -z "${3-}" ] || grep -q -- "$3" out || status=1
-	[ -z "${4-}" ] || grep -q -- "$4" err || status=1
-	result "$1" $status
-}
-
-# one line on standard error, and the exit code
-complains() { # NAME CODE PATTERN
-	status=0
-	[ "$code" = "$2" ] || status=1
-	grep -q -- "$3" err || status=1
-	[ "$(wc -l <err)" = 1 ] || status=1
-	result "$1" $status
-}
+# shellcheck source=tests/tap.sh
+. "$srcdir/tests/tap.sh"
+COLUMNS=80
+export COLUMNS
 
 lacks() { # NAME PATTERN: of the last output
 	status=0
@@ -293,5 +253,4 @@ done
 [ ! -e undocumented ]
 result "every flag is in the manual" $?
 
-echo "1..$number"
-exit $failed
+finish

@@ -12,7 +12,7 @@ number=0
 failed=0
 code=0
 
-result() { # NAME STATUS [WHY]: what the last command said goes with a failure
+result() { # NAME STATUS [WHY]: what the last command said (out, err, log) goes with a failure
 	number=$((number + 1))
 	if [ "$2" = 0 ]; then
 		echo "ok $number - $1"
@@ -20,7 +20,7 @@ result() { # NAME STATUS [WHY]: what the last command said goes with a failure
 	fi
 	echo "not ok $number - $1"
 	[ -z "${3-}" ] || echo "# $3"
-	for stream in out err; do
+	for stream in out err log; do
 		[ ! -f $stream ] || sed "s/^/# $stream: /" $stream | cut -c1-300 | head -n 25
 	done
 	echo "# code $code"

@@ -4,35 +4,22 @@
 set -u
 # shellcheck disable=SC2154 # make sets them
 mew=$builddir/mew
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-number=0
-failed=0
+# shellcheck source=tests/tap.sh
+. "$srcdir/tests/tap.sh"
 sanitized=no
 grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile" && sanitized=yes
 
-result() { # NAME STATUS
-	number=$((number + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $number - $1"
-	else
-		echo "not ok $number - $1"
-		sed 's/^/# /' "$work/out" "$work/err" | grep -vE '^# +once' | head -n 60
-		failed=1
-	fi
-}
-
 # how many rows of by_thread have this name
 rows() {
-	grep -cE "^ +$1 +[0-9]" "$work/out"
+	grep -cE "^ +$1 +[0-9]" out
 }
 
 run() { # PROGRAM CASE ITERATIONS
-	"$mew" run --cpu --inner-iterations "$3" -v -F "$2" "$builddir/tests/$1" >"$work/out" 2>"$work/err" </dev/null
+	"$mew" run --cpu --inner-iterations "$3" -v -F "$2" "$builddir/tests/$1" >out 2>err </dev/null
 }
 
 says_scan() {
-	tr -s ' \n' ' ' <"$work/out" | grep -q 'found only by looking'
+	tr -s ' \n' ' ' <out | grep -q 'found only by looking'
 }
 
 case $sanitized in
@@ -60,5 +47,4 @@ no)
 	;;
 esac
 
-echo "1..$number"
-exit $failed
+finish

@@ -8,42 +8,12 @@ mew=$builddir/mew
 bench=$builddir/tests/fx_trace
 # shellcheck disable=SC2154 # make sets it
 examples=$(cd "$srcdir/examples" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-unset MEW_TRACE_DIR NO_COLOR FORCE_COLOR COLUMNS
+# shellcheck source=tests/tap.sh
+. "$srcdir/tests/tap.sh"
+unset MEW_TRACE_DIR
 mkdir tmp
-TERM=dumb LC_ALL=C.UTF-8 TMPDIR=$work/tmp
-export TERM LC_ALL TMPDIR
-number=0
-failed=0
-
-result() { # NAME STATUS
-	number=$((number + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $number - $1"
-	else
-		echo "not ok $number - $1"
-		sed 's/^/# out: /' out | head -n 20
-		sed 's/^/# err: /' err | head -n 20
-		echo "# code $code"
-		failed=1
-	fi
-}
-
-run() {
-	"$@" >out 2>err </dev/null
-	code=$?
-}
-
-# check NAME CODE [PATTERN-IN-OUT [PATTERN-IN-ERR]]
-check() {
-	status=0
-	[ "$code" = "$2" ] || status=1
-	[ -z "${3-}" ] || grep -q -- "$3" out || status=1
-	[ -z "${4-}" ] || grep -q -- "$4" err || status=1
-	result "$1" $status
-}
+TMPDIR=$work/tmp
+export TMPDIR
 
 sound() { # FILE NAME: no faults, and nothing is left behind
 	run "$mew" trace-check "$1"
@@ -208,5 +178,4 @@ echo '[]' >none.json
 run "$mew" trace-check none.json
 check "trace-check: nothing to check" 4
 
-echo "1..$number"
-exit $failed
+finish
