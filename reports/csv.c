@@ -101,7 +101,7 @@ static void put_counters(struct mew_writer *w, const struct names *names, const 
 
 static void put_head(struct mew_writer *w, const struct mew_model *m, const struct names *counters)
 {
-	mew_write_text(w, mew_model_has_allocators(m) ? "key,label,program,threads,allocator" : "key,label,program,threads");
+	mew_write_text(w, m->has_allocators ? "key,label,program,threads,allocator" : "key,label,program,threads");
 	for (int kind = 0; kind < MEW_KINDS; kind++) {
 		const char *name = mew_kind_name((enum mew_kind)kind);
 		size_t n;
@@ -191,7 +191,7 @@ static int write_csv(const struct mew_report_input *in, struct mew_writer *w, st
 		return mew_error_set(err, MEW_E_NOMEM, "the csv report could not be written: out of memory");
 	put_head(w, m, &counters);
 	for (size_t i = 0; i < m->ncases; i++) {
-		put_case(w, &m->cases[i], mew_model_has_allocators(m));
+		put_case(w, &m->cases[i], m->has_allocators);
 		put_counters(w, &counters, &m->cases[i]);
 		mew_write_char(w, '\n');
 	}

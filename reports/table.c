@@ -89,7 +89,7 @@ static void put_output(const struct mew_table *t, const char *output)
 /* Do time and memory stand in the table of allocators, which has the reason of a failed timing alone? */
 static bool is_apart(const struct mew_table *t)
 {
-	return t->kind != MEW_KIND_CPU && mew_model_has_allocators(t->model);
+	return t->kind != MEW_KIND_CPU && t->model->has_allocators;
 }
 
 static void put_notes(const struct mew_table *t)

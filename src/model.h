@@ -167,6 +167,7 @@ struct mew_map; /* private: interning */
 struct mew_model {
 	struct mew_case *cases;
 	size_t ncases;
+	bool has_allocators; /* cases ran under allocators that were asked for */
 	struct mew_fact *facts;
 	size_t nfacts;
 	char grade;                /* 'A' quiet .. 'D' do not trust small differences; 0 not graded */
@@ -204,8 +205,6 @@ const char *mew_model_string(struct mew_model *m, const char *text);
 struct mew_case *mew_model_case(struct mew_model *m, const char *key, const char *program);
 /* The same with one allocator of several; NULL is that of mew_model_case(). */
 struct mew_case *mew_model_case_under(struct mew_model *m, const char *key, const char *program, const char *allocator);
-/* Did the cases run under allocators that were asked for? */
-bool mew_model_has_allocators(const struct mew_model *m);
 struct mew_case *mew_model_find(const struct mew_model *m, const char *key);
 
 /* The row's head, of any kind. */

@@ -125,18 +125,16 @@ static bool same_case(const struct mew_model *m, uint32_t number, const void *ke
 	return strcmp(a->key, b->key) == 0 && same_text(a->program, b->program) && same_text(a->allocator, b->allocator);
 }
 
-static bool same_key(const struct mew_model *m, uint32_t number, const void *key)
+/* Cases of other programs with the same key need to be told apart by people. Equal keys have equal hashes, so all of
+ * them stand in one run of slots. */
+static void mark_shared(struct mew_model *m, struct mew_case *c, uint32_t hash)
 {
-	return strcmp(m->cases[number].key, key) == 0;
-}
+	const struct mew_map_table *t = &m->map->cases;
 
-/* Cases of other programs with the same key need to be told apart by people. */
-static void mark_shared(struct mew_model *m, struct mew_case *c)
-{
-	for (size_t i = 0; i < m->ncases; i++) {
-		struct mew_case *other = &m->cases[i];
+	for (size_t i = hash & (t->size - 1); t->slots[i].number != 0; i = (i + 1) & (t->size - 1)) {
+		struct mew_case *other = &m->cases[t->slots[i].number - 1];
 
-		if (strcmp(other->key, c->key) == 0 && !same_text(other->program, c->program))
+		if (t->slots[i].hash == hash && strcmp(other->key, c->key) == 0 && !same_text(other->program, c->program))
 			c->shares_key = other->shares_key = true;
 	}
 }
@@ -144,14 +142,6 @@ static void mark_shared(struct mew_model *m, struct mew_case *c)
 struct mew_case *mew_model_case(struct mew_model *m, const char *key, const char *program)
 {
 	return mew_model_case_under(m, key, program, NULL);
-}
-
-bool mew_model_has_allocators(const struct mew_model *m)
-{
-	for (size_t i = 0; i < m->ncases; i++)
-		if (m->cases[i].allocator != NULL)
-			return true;
-	return false;
 }
 
 /* The key alone enters the hash, so that a case of another program with the same key is found as well. */
@@ -173,8 +163,8 @@ struct mew_case *mew_model_case_under(struct mew_model *m, const char *key, cons
 	if (c.key == NULL || (program != NULL && c.program == NULL) || (allocator != NULL && c.allocator == NULL) ||
 	    room(t, &m->cases, m->ncases, sizeof c) != 0)
 		return NULL;
-	if (lookup(m, t, hash, same_key, key) != UINT32_MAX)
-		mark_shared(m, &c);
+	mark_shared(m, &c, hash);
+	m->has_allocators = m->has_allocators || allocator != NULL;
 	m->cases[m->ncases] = c;
 	return &m->cases[insert(t, hash, &m->ncases)];
 }

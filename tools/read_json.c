@@ -7,16 +7,18 @@
 #include "read_json.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
+#include "json_list.h"
 #include "read_case.h"
 #include "read_values.h"
 
 #define SCHEMA 1
-#define MOST_BYTES ((size_t)1 << 30) /* a larger file would take some 20 GiB as a tree */
+#define MOST_BYTES ((size_t)4 << 30) /* held in memory whole */
 #define FIRST_READ ((size_t)1 << 16)
 
 /* --- modules, functions, locations, stacks ---------------------------------------------------------------------- */
@@ -182,21 +184,6 @@ static bool read_grade(struct mew_reader *r, const json_t *top)
 	return mew_read_copied_text(r, grade, "reason", &r->model->grade_reason);
 }
 
-static bool read_cases(struct mew_reader *r, const json_t *top)
-{
-	const json_t *cases;
-
-	(void)snprintf(r->where, sizeof r->where, "the file");
-	if (!mew_read_member_list(r, top, "cases", &cases))
-		return false;
-	for (size_t i = 0; i < json_array_size(cases); i++) {
-		here(r, "case", i);
-		if (!mew_read_case(r, json_array_get(cases, i)))
-			return false;
-	}
-	return true;
-}
-
 /* Ours, and not from the future? */
 static bool read_schema(struct mew_reader *r, const json_t *top)
 {
@@ -228,13 +215,25 @@ static bool read_top(struct mew_reader *r, const json_t *top)
 	return read_list(r, top, "modules", "module", &r->modules, read_module) &&
 	       read_list(r, top, "functions", "function", &r->functions, read_function) &&
 	       read_list(r, top, "locations", "location", &r->locations, read_location) &&
-	       read_list(r, top, "stacks", "stack", &r->stacks, read_stack) && read_cases(r, top);
+	       read_list(r, top, "stacks", "stack", &r->stacks, read_stack);
 }
 
-static json_t *parse(struct mew_reader *r, const char *text, size_t bytes)
+/* --- the text ---------------------------------------------------------------------------------------------------- */
+
+static int lines_in(const char *text, size_t bytes)
+{
+	size_t n = 0;
+
+	for (const char *p = text, *end = text + bytes; (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++)
+		n++;
+	return n < INT_MAX ? (int)n : INT_MAX;
+}
+
+/* A tree of a part of the text; `before`: the lines in front of it, for the error. */
+static json_t *parse(struct mew_reader *r, const char *text, size_t bytes, int before)
 {
 	json_error_t where;
-	json_t *top = json_loadb(text, bytes, 0, &where);
+	json_t *top = json_loadb(text, bytes, JSON_DECODE_ANY, &where);
 
 	if (top == NULL && (json_error_code(&where) == json_error_out_of_memory || where.text[0] == '\0'))
 		(void)mew_read_no_memory(r);
@@ -242,20 +241,73 @@ static json_t *parse(struct mew_reader *r, const char *text, size_t bytes)
 		r->status = mew_error_set(r->err, MEW_E_INVALID,
 					  "%.80s is not sound JSON: line %d, column %d: %.60s; "
 					  "was it cut short? measure again",
-					  r->name, where.line, where.column, where.text);
+					  r->name, before + where.line, where.column, where.text);
 	return top;
+}
+
+/* Everything but the cases, which point into it: the list is left empty, its line ends stay for the sake of errors. */
+static json_t *parse_around(struct mew_reader *r, const char *text, size_t bytes, const struct mew_json_span *cases)
+{
+	size_t gap = (size_t)lines_in(text + cases->from, cases->to - cases->from);
+	size_t used = cases->from + 1, rest = bytes - cases->to;
+	char *around = malloc(used + gap + 1 + rest);
+	json_t *top;
+
+	if (around == NULL) {
+		(void)mew_read_no_memory(r);
+		return NULL;
+	}
+	memcpy(around, text, used);
+	memset(around + used, '\n', gap);
+	around[used + gap] = ']';
+	memcpy(around + used + gap + 1, text + cases->to, rest);
+	top = parse(r, around, used + gap + 1 + rest, 0);
+	free(around);
+	return top;
+}
+
+/* A tree of one case at a time: a tree of all would take twenty times the file. */
+static bool read_cases(struct mew_reader *r, const char *text, const struct mew_json_span *cases)
+{
+	int lines = lines_in(text, cases->from);
+	size_t at = cases->from, counted = cases->from;
+	struct mew_json_span item;
+	bool fine = true;
+
+	for (size_t i = 0; fine && mew_json_next_item(text, cases, &at, &item); i++) {
+		json_t *one;
+
+		lines += lines_in(text + counted, item.from - counted);
+		counted = item.from;
+		here(r, "case", i);
+		one = parse(r, text + item.from, item.to - item.from, lines);
+		fine = one != NULL && mew_read_case(r, one);
+		json_decref(one);
+	}
+	return fine;
+}
+
+static void read_text(struct mew_reader *r, const char *text, size_t bytes)
+{
+	struct mew_json_span cases = { 0 };
+	bool found = mew_json_find_list(text, bytes, "cases", &cases);
+	json_t *top = found ? parse_around(r, text, bytes, &cases) : parse(r, text, bytes, 0);
+
+	if (top != NULL && read_top(r, top) && !found)
+		(void)mew_read_damaged(r, "cases", "a list under a name without escapes"); /* sound, but not found */
+	else if (r->status == MEW_OK && read_cases(r, text, &cases))
+		mew_model_seal(r->model);
+	json_decref(top);
 }
 
 struct mew_model *mew_read_json_text(const char *name, const char *text, size_t bytes, struct mew_error *err)
 {
-	struct mew_reader r = { .name = name, .err = err, .status = MEW_OK };
-	json_t *top = parse(&r, text, bytes);
+	struct mew_reader r = { .name = name, .err = err, .status = MEW_OK, .model = mew_model_new() };
 
-	r.model = mew_model_new();
 	if (r.model == NULL)
 		(void)mew_read_no_memory(&r);
-	if (r.status == MEW_OK && read_top(&r, top))
-		mew_model_seal(r.model);
+	else
+		read_text(&r, text, bytes);
 	if (r.status != MEW_OK) {
 		mew_model_free(r.model);
 		r.model = NULL;
@@ -264,7 +316,6 @@ struct mew_model *mew_read_json_text(const char *name, const char *text, size_t 
 	free(r.functions.list);
 	free(r.locations.list);
 	free(r.stacks.list);
-	json_decref(top);
 	return r.model;
 }
 
