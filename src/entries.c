@@ -96,23 +96,62 @@ static const char *name_fault(const char *name)
 	return NULL;
 }
 
+struct named {
+	const char *name;
+	size_t number;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* The first of two that have the same name, side by side, or NULL. Sorts. */
+static const struct named *find_twins(struct named *list, size_t n)
+{
+	qsort(list, n, sizeof *list, by_name);
+	for (size_t i = 0; i + 1 < n; i++)
+		if (strcmp(list[i].name, list[i + 1].name) == 0)
+			return &list[i];
+	return NULL;
+}
+
+static int check_labels(const struct mew_entry *e, size_t n, struct mew_error *err)
+{
+	struct named *labels = calloc(n, sizeof *labels);
+	const struct named *twins;
+	int status = MEW_OK;
+
+	if (labels == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the cases of \"%s\"", e->name);
+	for (size_t i = 0; i < n; i++)
+		labels[i] = (struct named){ e->cases[i], i };
+	twins = find_twins(labels, n);
+	if (twins != NULL)
+		status = mew_error_set(err, MEW_E_INVALID, "entry \"%s\": label \"%s\" stands twice; rename one", e->name,
+				       twins->name);
+	free(labels);
+	return status;
+}
+
 static int check_cases(const struct mew_entry *e, struct mew_error *err)
 {
+	size_t n = 0;
+
 	if (e->cases == NULL)
 		return MEW_OK;
 	if (e->cases[0] == NULL)
 		return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": its family has no cases; give labels or no .cases", e->name);
-	for (size_t i = 0; e->cases[i] != NULL; i++) {
-		const char *fault = name_fault(e->cases[i]);
+	for (; e->cases[n] != NULL; n++) {
+		const char *fault = name_fault(e->cases[n]);
 
 		if (fault != NULL)
-			return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": label %zu %s; rename it", e->name, i, fault);
-		for (size_t k = 0; k < i; k++)
-			if (strcmp(e->cases[k], e->cases[i]) == 0)
-				return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": label \"%s\" stands twice; rename one",
-						     e->name, e->cases[i]);
+			return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": label %zu %s; rename it", e->name, n, fault);
 	}
-	return MEW_OK;
+	return check_labels(e, n, err);
 }
 
 static int check_numbers(const struct mew_entry *e, struct mew_error *err)
@@ -144,12 +183,26 @@ static int check_entry(const struct mew_entry *all, size_t i, struct mew_error *
 				     strcmp(fault, "has a control character in it") == 0 ? "?" : e->name, fault);
 	if (e->run == NULL)
 		return mew_error_set(err, MEW_E_INVALID, "entry \"%s\" has no body; set .run", e->name);
-	for (size_t k = 0; k < i; k++)
-		if (strcmp(all[k].name, e->name) == 0)
-			return mew_error_set(err, MEW_E_INVALID, "entry \"%s\" is there twice (numbers %zu and %zu); rename one",
-					     e->name, k, i);
 	status = check_cases(e, err);
 	return status != MEW_OK ? status : check_numbers(e, err);
+}
+
+static int check_names(const struct mew_entry *all, size_t n, struct mew_error *err)
+{
+	struct named *names = calloc(n, sizeof *names);
+	const struct named *twins;
+	int status = MEW_OK;
+
+	if (names == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for %zu entries", n);
+	for (size_t i = 0; i < n; i++)
+		names[i] = (struct named){ all[i].name, i };
+	twins = find_twins(names, n);
+	if (twins != NULL)
+		status = mew_error_set(err, MEW_E_INVALID, "entry \"%s\" is there twice (numbers %zu and %zu); rename one",
+				       twins->name, twins[0].number, twins[1].number);
+	free(names);
+	return status;
 }
 
 /* --- cases and their order -------------------------------------------------------------------------------------- */
@@ -253,6 +306,9 @@ int mew_catalogue_init(struct mew_catalogue *out, const struct mew_entry *entrie
 	}
 	if (o.n == 0)
 		return mew_error_set(err, MEW_E_INVALID, "no entries: register a case with MEW_BENCHMARK or fill the array");
+	status = check_names(entries, o.n, err);
+	if (status != MEW_OK)
+		return status;
 	out->items = calloc(cases + 1, sizeof *out->items);
 	o.visits = calloc(o.n, 1);
 	if (out->items == NULL || o.visits == NULL) {
