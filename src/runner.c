@@ -1,16 +1,18 @@
 /*
  * runner.c - one block of one case: hooks, backend, threads, body, verdict on how it went.
- * Layer L4. Runner thread; benchmark threads live only inside mew_runner_run().
+ * Layer L4. Runner thread; benchmark threads live only inside mew_body_call().
  */
 #include "config.h"
 
 #include "runner.h"
 
+#include "body.h"
 #include "entry_call.h"
 #include "error.h"
 #include "os.h"
 #include "phases.h"
 #include "registry.h"
+#include "runner_put.h"
 #include "sink.h"
 #include "trace_log.h"
 #include "worker.h"
@@ -18,7 +20,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,81 +182,6 @@ void mew_runner_fini(struct mew_runner *r)
 		mew_runner_close(r, r->open->item, r->open->pass);
 }
 
-/* --- the body on its threads ------------------------------------------------------------------------------------ */
-
-struct body {
-	const struct mew_item *item;
-	struct mew_state *st;
-};
-
-static void *run_body(void *data)
-{
-	struct body *b = data;
-	bool threaded = b->st->block->threads > 1;
-
-	if (threaded)
-		mew_trace_thread_enter(b->st->thread);
-	mew_entry_call(b->item->entry->run, b->st, b->item->entry->arg);
-	mew_state_leave(b->st);
-	if (threaded)
-		mew_trace_thread_leave();
-	return NULL;
-}
-
-/* Bodies that could not be started leave at once, so that nobody waits for them. */
-static void run_threads(struct body *bodies, unsigned n)
-{
-	pthread_t *ids = calloc(n, sizeof *ids);
-	bool *started = calloc(n, sizeof *started);
-
-	for (unsigned i = 0; i < n; i++) {
-		if (ids != NULL && started != NULL)
-			started[i] = pthread_create(&ids[i], NULL, run_body, &bodies[i]) == 0;
-		if (started == NULL || !started[i]) {
-			mew_state_fail(bodies[i].st, MEW_E_NOMEM, "thread %u of %u could not be started; use fewer threads", i, n);
-			mew_state_leave(bodies[i].st);
-		}
-	}
-	for (unsigned i = 0; i < n; i++)
-		if (started != NULL && started[i])
-			(void)pthread_join(ids[i], NULL);
-	free(ids);
-	free(started);
-}
-
-static int count_threads(void)
-{
-	DIR *dir = opendir("/proc/self/task");
-	int n = 0;
-
-	if (dir == NULL)
-		return -1;
-	while (readdir(dir) != NULL)
-		n++;
-	(void)closedir(dir);
-	return n;
-}
-
-static void call_body(const struct mew_item *item, struct mew_block *b)
-{
-	struct body *bodies = calloc(b->threads, sizeof *bodies);
-
-	if (bodies == NULL) {
-		mew_state_fail(&b->states[0], MEW_E_NOMEM, "no memory for %u threads", b->threads);
-		return;
-	}
-	for (unsigned i = 0; i < b->threads; i++) {
-		bodies[i] = (struct body){ .item = item, .st = &b->states[i] };
-		b->states[i].case_index = item->case_index;
-		b->states[i].case_label = item->label;
-	}
-	if (b->threads == 1)
-		(void)run_body(&bodies[0]);
-	else
-		run_threads(bodies, b->threads);
-	free(bodies);
-}
-
 /* --- verdict ---------------------------------------------------------------------------------------------------- */
 
 static int judge(const struct mew_item *item, struct mew_block *b, struct mew_error *err)
@@ -281,72 +207,7 @@ static int judge(const struct mew_item *item, struct mew_block *b, struct mew_er
 	return mew_error_set(err, MEW_E_BODY, "it did not do what it must: %s", complaint);
 }
 
-/* --- what the block leaves in the model ------------------------------------------------------------------------- */
-
-static void put_counter(struct mew_model *m, struct mew_case *c, const struct mew_block *b, const struct mew_user_counter *u)
-{
-	double sum = 0, iterations = 0, seconds = 0;
-
-	for (unsigned t = 0; t < b->threads; t++) {
-		const struct mew_state *st = &b->states[t];
-
-		iterations += (double)st->completed;
-		seconds += (double)st->window_ns / 1e9 / b->threads;
-		for (unsigned i = 0; i < st->ncounters; i++)
-			if (strcmp(st->counters[i].name, u->name) == 0)
-				sum += st->counters[i].value;
-	}
-	if ((u->flags & MEW_COUNTER_AVERAGE) != 0)
-		sum /= b->threads;
-	if ((u->flags & MEW_COUNTER_PER_ITERATION) != 0)
-		sum /= iterations;
-	if ((u->flags & MEW_COUNTER_RATE) != 0)
-		sum /= seconds;
-	if ((u->flags & MEW_COUNTER_INVERT) != 0)
-		sum = 1 / sum;
-	if (isfinite(sum))
-		(void)mew_model_add_counter(m, c, u->name, sum);
-}
-
-static int put_runs(struct mew_model *m, struct mew_case *c, const struct mew_request *rq, const struct mew_block *b)
-{
-	for (size_t i = 0; i < b->nruns; i++) {
-		const struct mew_sample_run *s = &b->runs[i];
-		struct mew_run run = {
-			.phase = rq->phase,
-			.process = rq->process,
-			.repetition = rq->repetition,
-			.loops = s->loops,
-			.nsamples = s->n,
-			.real_ns = b->real_ns + s->first,
-			.cpu_ns = b->backend == NULL && !b->states[0].paused_in_loop ? b->cpu_ns + s->first : NULL,
-		};
-
-		if (i == 0) {
-			run.context_switches = b->context_switches;
-			run.migrations = b->migrations;
-			run.page_faults = b->page_faults;
-		}
-		if (mew_model_add_run(m, c, &run) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int put_block(struct mew_model *m, struct mew_case *c, const struct mew_request *rq, const struct mew_block *b)
-{
-	if (put_runs(m, c, rq, b) != 0)
-		return -1;
-	for (unsigned t = 0; t < b->threads; t++) {
-		c->bytes_per_iteration += b->states[t].bytes;
-		c->items_per_iteration += b->states[t].items;
-	}
-	if (b->states[0].label[0] != '\0' && (c->label = mew_model_string(m, b->states[0].label)) == NULL)
-		return -1;
-	for (unsigned i = 0; i < b->states[0].ncounters; i++)
-		put_counter(m, c, b, &b->states[0].counters[i]);
-	return 0;
-}
+/* --- the capture ------------------------------------------------------------------------------------------------ */
 
 static int drain(struct mew_model *m, struct mew_case *c, const struct mew_request *rq, struct mew_block *b,
 		 struct mew_error *err)
@@ -448,6 +309,19 @@ static void close_pace(struct mew_pace *pace, const struct mew_block *b)
 	mew_pace_unmap(pace);
 }
 
+static int count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int n = 0;
+
+	if (dir == NULL)
+		return -1;
+	while (readdir(dir) != NULL)
+		n++;
+	(void)closedir(dir);
+	return n;
+}
+
 static int run_block(struct mew_runner *r, const struct mew_request *rq, struct mew_model *out, struct mew_case *row,
 		     struct mew_error *err)
 {
@@ -471,10 +345,10 @@ static int run_block(struct mew_runner *r, const struct mew_request *rq, struct 
 	if (status == MEW_OK) {
 		before = count_threads();
 		set_active(backend, capture);
-		call_body(item, &block);
+		mew_body_call(item, &block);
 		set_active(backend, NULL);
 		status = judge(item, &block, err);
-		if (status == MEW_OK && put_block(out, row, rq, &block) != 0)
+		if (status == MEW_OK && mew_runner_put(out, row, rq, &block) != 0)
 			status = mew_error_set(err, MEW_E_NOMEM, "no memory for the samples of \"%s\"", item->key);
 		if (status == MEW_OK && backend != NULL)
 			status = drain(out, row, rq, &block, err);
