@@ -1,0 +1,142 @@
+/*
+ * plan_case.c - see plan_private.h: what every pass does with a case.
+ * Layer L4. The plan's thread.
+ */
+#include "config.h"
+
+#include "plan_private.h"
+
+#include "error.h"
+#include "plan_trace.h"
+
+uint64_t mew_plan_ns(double seconds)
+{
+	return seconds >= 1e9 ? (uint64_t)1000000000000000000 : (uint64_t)(seconds * 1e9);
+}
+
+struct mew_case *mew_plan_row(struct mew_plan_pass *r, const struct mew_plan_case *c)
+{
+	struct mew_case *row = mew_model_case_under(r->model, c->key, c->program, c->allocator);
+
+	if (row != NULL && row->threads == 0) {
+		row->threads = c->threads;
+		row->label = mew_model_string(r->model, c->label);
+		row->tags = mew_model_string(r->model, c->tags);
+	}
+	return row;
+}
+
+static void fail(struct mew_plan_pass *r, struct mew_plan_case *c, int status, const char *reason)
+{
+	struct mew_case *row = mew_plan_row(r, c);
+
+	if (row != NULL)
+		mew_model_fail(r->model, row, r->kind, status, reason);
+	c->dead = true;
+}
+
+struct mew_case *mew_plan_block(struct mew_plan_pass *r, struct mew_plan_case *c, const struct mew_request *rq)
+{
+	struct mew_model *piece = mew_model_new();
+	struct mew_case *row = NULL;
+	struct mew_error err;
+	int status = MEW_E_NOMEM;
+
+	if (piece != NULL) {
+		mew_error_clear(&err);
+		status = r->d->run(r->d->data, rq, piece, &err);
+		for (size_t i = 0; i < piece->ncases; i++) {
+			piece->cases[i].program = mew_model_string(piece, c->program);
+			piece->cases[i].allocator = mew_model_string(piece, c->allocator);
+		}
+		if (mew_model_merge(r->model, piece) != 0)
+			status = mew_error_set(&err, MEW_E_NOMEM, "no memory for the results of \"%s\"", c->key);
+	} else {
+		(void)mew_error_set(&err, MEW_E_NOMEM, "no memory for the results of \"%s\"", c->key);
+	}
+	mew_model_free(piece);
+	if (status != MEW_OK)
+		fail(r, c, status, err.text);
+	else
+		row = mew_plan_row(r, c);
+	return row;
+}
+
+bool mew_plan_go_on(struct mew_plan_pass *r, const struct mew_plan_case *c)
+{
+	if (!r->stopped && r->o->progress != NULL && !r->o->progress(r->o->progress_data, c, r->pass, r->done, r->total))
+		r->stopped = true;
+	return !r->stopped && !c->dead;
+}
+
+void mew_plan_open_case(struct mew_plan_pass *r, struct mew_plan_case *c)
+{
+	struct mew_error err;
+	int status;
+
+	if (!mew_plan_go_on(r, c))
+		return;
+	(void)mew_plan_row(r, c);
+	status = r->d->open(r->d->data, c->item, r->pass, &err);
+	c->open = status == MEW_OK;
+	if (status != MEW_OK)
+		fail(r, c, status, err.text);
+}
+
+void mew_plan_close_case(struct mew_plan_pass *r, struct mew_plan_case *c)
+{
+	if (c->open)
+		r->d->close(r->d->data, c->item, r->pass);
+	c->open = false;
+}
+
+struct mew_request mew_plan_request(const struct mew_plan_pass *r, const struct mew_plan_case *c, int phase,
+				    unsigned repetition)
+{
+	return (struct mew_request){
+		.item = c->item,
+		.pass = r->pass,
+		.phase = phase,
+		.process = r->process,
+		.repetition = repetition,
+		.plan = { .max_samples = MEW_PLAN_SAMPLES_MAX },
+		.interval_ns = mew_plan_ns(r->o->interval),
+		.stacks = r->o->stacks,
+		.pause_cpu = r->o->pause_cpu,
+		.clock = r->o->clock,
+	};
+}
+
+const struct mew_run *mew_plan_last_run(const struct mew_case *row)
+{
+	return row->nruns == 0 ? NULL : &row->runs[row->nruns - 1];
+}
+
+uint64_t mew_plan_loops(const struct mew_case *row, uint64_t target_ns)
+{
+	const struct mew_run *last = mew_plan_last_run(row);
+	double each, loops;
+
+	if (last == NULL || last->nsamples == 0)
+		return 1;
+	each = (double)last->real_ns[last->nsamples - 1] / (double)last->loops;
+	loops = each > 0 ? (double)target_ns / each : (double)last->loops;
+	if (loops < 1)
+		return 1;
+	return loops > 1e15 ? (uint64_t)1000000000000000 : (uint64_t)loops;
+}
+
+void mew_plan_show_case(struct mew_plan_pass *r, struct mew_plan_case *c)
+{
+	struct mew_case *row = mew_plan_row(r, c);
+
+	if (row != NULL)
+		mew_plan_trace_end(r->cases, r->n, c, mew_case_row(row, r->kind));
+}
+
+unsigned mew_plan_repetitions(const struct mew_plan_pass *r, const struct mew_plan_case *c)
+{
+	if (r->o->dry_run || r->pass != MEW_PASS_TIME)
+		return 1;
+	return c->repetitions != 0 ? c->repetitions : r->o->repetitions;
+}

@@ -1,0 +1,129 @@
+/*
+ * plan_time.c - see plan_private.h: calibration, warm-up and repetitions of the timing pass.
+ * Layer L4. The plan's thread.
+ */
+#include "config.h"
+
+#include "plan_private.h"
+
+#include "os.h"
+#include "plan_trace.h"
+
+#define SAMPLE_NS 200000u          /* short against a scheduler's slice: a preempted sample stays a rare outlier */
+#define SAMPLE_THREADED_NS 2000000u /* threads must start and stop together: a longer sample hides the rendezvous */
+#define MIN_SAMPLES 10u
+#define MAX_LATENCY_SAMPLES ((uint64_t)1 << 20)
+#define EXACT_SAMPLES 64u
+#define COLD_FACTOR 64u /* a first iteration may take so many times a warm one */
+
+static uint64_t exact_of(const struct mew_plan_pass *r, const struct mew_plan_case *c)
+{
+	return c->iterations != 0 ? c->iterations : c->min_time > 0 ? 0 : r->o->iterations;
+}
+
+static uint64_t sample_ns(const struct mew_plan_case *c)
+{
+	return c->threads > 1 ? SAMPLE_THREADED_NS : SAMPLE_NS;
+}
+
+/* Find the iterations per sample; once per case. */
+static void calibrate(struct mew_plan_pass *r, struct mew_plan_case *c)
+{
+	struct mew_request rq = mew_plan_request(r, c, MEW_PHASE_CALIBRATION_WARMUP, 0);
+	struct mew_case *row;
+	uint64_t exact = exact_of(r, c);
+
+	if (r->o->dry_run || exact != 0 || r->o->latency) {
+		c->loops = exact > EXACT_SAMPLES && !r->o->latency ? (exact + EXACT_SAMPLES - 1) / EXACT_SAMPLES : 1;
+		return;
+	}
+	rq.plan.loops = rq.plan.max_samples = 1;
+	row = mew_plan_block(r, c, &rq);
+	if (row == NULL)
+		return;
+	c->loops = 1;
+	if (mew_plan_last_run(row) == NULL || mew_plan_last_run(row)->real_ns[0] >= sample_ns(c) * COLD_FACTOR)
+		return;
+	rq = mew_plan_request(r, c, MEW_PHASE_CALIBRATION_LOOPS, 0);
+	rq.plan.target_ns = sample_ns(c);
+	row = mew_plan_block(r, c, &rq);
+	if (row != NULL)
+		c->loops = mew_plan_loops(row, sample_ns(c));
+}
+
+static void warm_up(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned repetition)
+{
+	struct mew_request rq = mew_plan_request(r, c, MEW_PHASE_MEASUREMENT_WARMUP, repetition);
+
+	if (r->o->dry_run || r->o->min_warmup_time <= 0)
+		return;
+	rq.plan.loops = c->loops;
+	rq.plan.min_samples = 1;
+	rq.plan.min_ns = rq.plan.max_ns = mew_plan_ns(r->o->min_warmup_time);
+	(void)mew_plan_block(r, c, &rq);
+}
+
+static void measure(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned repetition)
+{
+	struct mew_request rq = mew_plan_request(r, c, MEW_PHASE_MEASUREMENT_VALUE, repetition);
+	struct mew_block_plan *p = &rq.plan;
+	double min_time = c->min_time > 0 ? c->min_time : r->o->min_time;
+	double share = r->o->max_time / mew_plan_repetitions(r, c) / r->o->processes;
+
+	p->loops = c->loops;
+	p->exact = r->o->dry_run ? 1 : exact_of(r, c);
+	p->max_samples = r->o->latency ? MAX_LATENCY_SAMPLES : MEW_PLAN_SAMPLES_MAX;
+	p->min_samples = MIN_SAMPLES;
+	p->min_ns = mew_plan_ns(min_time);
+	p->max_ns = mew_plan_ns(share > min_time ? share : min_time);
+	p->precision = r->o->precision;
+	(void)mew_plan_block(r, c, &rq);
+}
+
+static void time_repetition(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned repetition)
+{
+	uint64_t start = mew_trace_is_on() ? mew_os_now_ns() : 0;
+
+	if (!mew_plan_go_on(r, c))
+		return;
+	warm_up(r, c, repetition);
+	if (!c->dead)
+		measure(r, c, repetition);
+	r->done++;
+	mew_plan_trace_repetition(c, r->process, repetition, start);
+}
+
+static void time_prepare(struct mew_plan_pass *r, struct mew_plan_case *c)
+{
+	mew_plan_open_case(r, c);
+	if (c->open && !c->dead && c->loops == 0)
+		calibrate(r, c);
+}
+
+void mew_plan_time_case(struct mew_plan_pass *r, struct mew_plan_case *c)
+{
+	time_prepare(r, c);
+	for (unsigned k = 0; k < mew_plan_repetitions(r, c); k++)
+		time_repetition(r, c, k);
+	mew_plan_close_case(r, c);
+}
+
+void mew_plan_time_interleaved(struct mew_plan_pass *r)
+{
+	unsigned most = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		time_prepare(r, &r->cases[i]);
+		if (mew_plan_repetitions(r, &r->cases[i]) > most)
+			most = mew_plan_repetitions(r, &r->cases[i]);
+	}
+	for (unsigned k = 0; k < most; k++)
+		for (size_t i = 0; i < r->n; i++)
+			if (k < mew_plan_repetitions(r, &r->cases[i])) {
+				mew_plan_trace_begin(&r->cases[i]);
+				time_repetition(r, &r->cases[i], k);
+				mew_plan_show_case(r, &r->cases[i]);
+			}
+	for (size_t i = 0; i < r->n; i++)
+		mew_plan_close_case(r, &r->cases[i]);
+}
