@@ -1,0 +1,130 @@
+/*
+ * cli_outputs.c - after the passes: names, tables, files, and the exit code that the rows deserve.
+ * Layer L6. The command's thread.
+ */
+#include "config.h"
+
+#include "cli_private.h"
+
+#include "cli_trace.h"
+#include "error.h"
+#include "os.h"
+#include "output.h"
+#include "session.h"
+#include "writer.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct mew_error *err)
+{
+	int fd = c->record ? STDERR_FILENO : STDOUT_FILENO;
+	struct mew_report_input in = {
+		.model = m,
+		.width = mew_terminal_width(fd),
+		.color = mew_terminal_color(c->color, fd),
+		.utf8 = mew_terminal_utf8(),
+		.verbose = c->verbose,
+	};
+	struct mew_writer w;
+	int status;
+
+	mew_writer_fd(&w, fd);
+	status = mew_report_find("table")->write(&in, &w, err);
+	if (mew_writer_finish(&w) != 0 && status == MEW_OK)
+		status = mew_error_set(err, MEW_E_IO, "standard %s: %s", c->record ? "error" : "output", strerror(w.error));
+	return status;
+}
+
+int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m, const struct mew_model *base)
+{
+	const struct mew_report_input in = { .model = m, .base = base, .embed_source = c->embed_source };
+	int code = MEW_EXIT_FINE;
+
+	for (size_t i = 0; i < c->noutputs; i++) {
+		const struct mew_cli_output *o = &c->outputs[i];
+		uint64_t start = mew_os_now_ns();
+		struct mew_error err;
+
+		if (mew_output_report(o->report, &in, o->path, &err) != MEW_OK) {
+			mew_cli_complain("%s", err.text);
+			code = MEW_EXIT_USAGE;
+		} else if (!c->quiet && strcmp(o->path, "-") != 0) {
+			(void)fprintf(stderr, "wrote %s\n", o->path);
+		}
+		mew_cli_trace_since(start, "report", o->report->name, NULL);
+	}
+	return code;
+}
+
+static bool is_skip(const struct mew_row_head *row)
+{
+	return row->status == MEW_E_UNSUPPORTED && row->reason != NULL && strncmp(row->reason, "skipped: ", 9) == 0;
+}
+
+/* The exit code that the rows deserve. */
+static int verdict(struct mew_model *m)
+{
+	size_t good = 0, failed = 0, unable = 0, lost = 0, skipped = 0;
+
+	for (size_t i = 0; i < m->ncases; i++) {
+		for (int kind = 0; kind < MEW_KINDS; kind++) {
+			const struct mew_row_head *row = mew_case_row(&m->cases[i], (enum mew_kind)kind);
+
+			if ((m->cases[i].kinds >> kind & 1) == 0)
+				continue;
+			if (row->status == MEW_OK)
+				good++;
+			else if (is_skip(row))
+				skipped++;
+			else if (row->status == MEW_E_LOST)
+				lost++;
+			else if (row->status == MEW_E_UNSUPPORTED || row->status == MEW_E_DENIED)
+				unable++;
+			else
+				failed++;
+		}
+	}
+	if (failed > 0)
+		return MEW_EXIT_FAILED;
+	if (lost > 0)
+		return MEW_EXIT_INVALID;
+	if (unable > 0)
+		return MEW_EXIT_USAGE;
+	return good > 0 || skipped > 0 ? MEW_EXIT_FINE : MEW_EXIT_INVALID;
+}
+
+static bool table_wanted(const struct mew_cli *c)
+{
+	for (size_t i = 0; i < c->noutputs; i++)
+		if (strcmp(c->outputs[i].path, "-") == 0)
+			return false;
+	return true;
+}
+
+int mew_cli_finish(struct mew_cli_run *r)
+{
+	struct mew_error err;
+	int status, code, files;
+	uint64_t start;
+
+	start = mew_os_now_ns();
+	status = mew_session_finish(r->model, &err);
+	mew_cli_trace_since(start, "report", "names and figures", NULL);
+	if (status != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	code = verdict(r->model);
+	if (table_wanted(r->cli) && mew_cli_tables(r->cli, r->model, &err) != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	files = mew_cli_outputs(r->cli, r->model, NULL);
+	if (mew_cli_interrupted()) {
+		mew_cli_complain("interrupted: what was measured until then is shown");
+		return MEW_EXIT_INVALID;
+	}
+	return code != MEW_EXIT_FINE ? code : files;
+}

@@ -1,0 +1,129 @@
+/*
+ * cli_passes.c - the passes of `mew run`: programs one after the other, allocators by turns.
+ * Layer L6. The command's thread.
+ */
+#include "config.h"
+
+#include "cli_private.h"
+
+#include "cli_trace.h"
+#include "error.h"
+#include "os.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const pass_names[MEW_PASSES] = { "time", "memory", "CPU" };
+
+size_t mew_cli_allocators(const struct mew_cli_run *r)
+{
+	return r->allocators.n > 0 ? r->allocators.n : 1;
+}
+
+const struct mew_named_allocator *mew_cli_allocator(const struct mew_cli_run *r, size_t host)
+{
+	return r->allocators.n > 0 ? &r->allocators.list[host % r->allocators.n] : NULL;
+}
+
+size_t mew_cli_steps(const struct mew_cli_run *r, size_t i, enum mew_pass pass)
+{
+	return r->ncases[i] * (pass == MEW_PASS_TIME ? (size_t)r->cli->plan.repetitions * r->cli->plan.processes : 1);
+}
+
+bool mew_cli_progress(void *data, const struct mew_plan_case *c, enum mew_pass pass, size_t done, size_t total)
+{
+	struct mew_cli_run *r = data;
+
+	(void)total;
+	mew_cli_trace_tick();
+	mew_progress_show(&r->progress, c, c->key, (int)pass, pass_names[pass], r->steps_before + done, r->steps);
+	return !mew_cli_interrupted();
+}
+
+/* A pass that cannot start fails its cases, with the reason, and not the run. */
+static void fail_pass(struct mew_cli_run *r, size_t i, enum mew_pass pass, const struct mew_error *err)
+{
+	enum mew_kind kind = mew_pass_kind(pass);
+
+	for (size_t k = 0; k < r->ncases[i]; k++) {
+		struct mew_case *row = mew_model_case_under(r->model, r->cases[i][k].key, r->cases[i][k].program,
+							    r->cases[i][k].allocator);
+
+		if (row != NULL && (row->kinds >> kind & 1) == 0)
+			mew_model_fail(r->model, row, kind, err->status, err->text);
+	}
+}
+
+/* One program's part of a pass. */
+static void run_program(struct mew_cli_run *r, size_t i, enum mew_pass pass)
+{
+	struct mew_driver driver = mew_host_driver(&r->hosts[i]);
+	uint64_t start = mew_os_now_ns();
+	const char *name = strrchr(r->hosts[i].program, '/');
+	struct mew_error err;
+	int status = mew_host_begin_pass(&r->hosts[i], pass, &err);
+
+	if (status == MEW_OK)
+		status = mew_plan_run(&driver, r->cases[i], r->ncases[i], pass, &r->cli->plan, r->model, &err);
+	if (status != MEW_OK && !mew_cli_interrupted())
+		fail_pass(r, i, pass, &err);
+	mew_cli_trace_since(start, "benchmark", name != NULL ? name + 1 : r->hosts[i].program, NULL);
+	r->steps_before += mew_cli_steps(r, i, pass);
+}
+
+/* A block of one case under one allocator: of timing, one process of several. */
+static void run_under(struct mew_cli_run *r, size_t host, size_t item, enum mew_pass pass, unsigned process)
+{
+	struct mew_driver driver = mew_host_driver(&r->hosts[host]);
+	struct mew_plan_options plan = r->cli->plan;
+	struct mew_error err;
+	int status = mew_host_begin_pass(&r->hosts[host], pass, &err);
+
+	plan.one_process = pass == MEW_PASS_TIME;
+	plan.process = process;
+	if (status == MEW_OK)
+		status = mew_plan_run(&driver, &r->cases[host][item], 1, pass, &plan, r->model, &err);
+	if (status != MEW_OK && !mew_cli_interrupted())
+		fail_pass(r, host, pass, &err);
+	r->steps_before += pass == MEW_PASS_TIME ? plan.repetitions : 1;
+}
+
+/*
+ * The allocators take turns in every case, each in a process of its own and each time another one first, so that what
+ * disturbs the machine disturbs all of them.
+ */
+static void run_allocators(struct mew_cli_run *r, size_t program, enum mew_pass pass)
+{
+	size_t n = r->allocators.n, first = program * n;
+	unsigned processes = pass == MEW_PASS_TIME && !r->cli->plan.dry_run ? r->cli->plan.processes : 1;
+
+	for (size_t item = 0; item < r->ncases[first]; item++)
+		for (unsigned process = 0; process < processes; process++)
+			for (size_t k = 0; k < n && !mew_cli_interrupted(); k++)
+				run_under(r, first + (k + process) % n, item, pass, process);
+}
+
+static void run_pass(struct mew_cli_run *r, enum mew_pass pass)
+{
+	for (size_t i = 0; i < r->nhosts && !mew_cli_interrupted(); i += mew_cli_allocators(r)) {
+		if (r->allocators.n > 0)
+			run_allocators(r, i / r->allocators.n, pass);
+		else if (r->ncases[i] > 0)
+			run_program(r, i, pass);
+	}
+}
+
+void mew_cli_passes(struct mew_cli_run *r)
+{
+	for (int pass = 0; pass < MEW_PASSES; pass++) {
+		uint64_t start = mew_os_now_ns();
+		char name[24];
+
+		if (!r->cli->passes[pass])
+			continue;
+		run_pass(r, (enum mew_pass)pass);
+		(void)snprintf(name, sizeof name, "%s pass", pass_names[pass]);
+		mew_cli_trace_since(start, "pass", name, NULL);
+	}
+	mew_progress_clear(&r->progress);
+}

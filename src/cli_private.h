@@ -1,0 +1,45 @@
+/*
+ * cli_private.h - what the files of `mew run` share: the programs, their cases, and how far the run is.
+ * Layer L6. The command's thread.
+ */
+#ifndef MEW_CLI_PRIVATE_H
+#define MEW_CLI_PRIVATE_H
+
+#include "allocator_list.h"
+#include "cli.h"
+
+struct mew_cli_run { /* of `mew run` */
+	struct mew_cli *cli;
+	struct mew_allocators allocators;
+	struct mew_host_options options[MEW_ALLOCATORS_MAX]; /* of the hosts under each */
+	struct mew_host *hosts; /* per program, and of it per allocator */
+	size_t nhosts;
+	struct mew_plan_case **cases; /* per host */
+	size_t *ncases;
+	struct mew_model *model;
+	struct mew_progress progress;
+	size_t steps_before;          /* progress: passes and programs behind */
+	size_t steps;
+	bool measured;                /* there is a run to show */
+};
+
+/* How many hosts each program has, and what is preloaded in one of them; NULL: nothing that was asked for. */
+size_t mew_cli_allocators(const struct mew_cli_run *r);
+const struct mew_named_allocator *mew_cli_allocator(const struct mew_cli_run *r, size_t host);
+
+/* Steps of progress that a host's part of a pass has. */
+size_t mew_cli_steps(const struct mew_cli_run *r, size_t i, enum mew_pass pass);
+
+/* For struct mew_plan_options: show where the run is. False once it was interrupted. */
+bool mew_cli_progress(void *data, const struct mew_plan_case *c, enum mew_pass pass, size_t done, size_t total);
+
+/* Did SIGINT or SIGTERM come since mew_cli_catch_interrupts()? Context: any thread. */
+bool mew_cli_interrupted(void);
+
+/* All passes that the flags ask for, over all programs, into the model. */
+void mew_cli_passes(struct mew_cli_run *r);
+
+/* Names, tables and files of what was measured. Returns the exit code. */
+int mew_cli_finish(struct mew_cli_run *r);
+
+#endif
