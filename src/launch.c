@@ -22,19 +22,34 @@
 #include <time.h>
 #include <unistd.h>
 
-/* LD_PRELOAD with `first` in front; freed by the caller. NULL when there is nothing to set or no memory. */
-static char *preload_of(const char *first)
+/*
+ * The environment with `first` in front of LD_PRELOAD; the array is freed by the caller, and so is *setting. Made before the
+ * fork: other threads may hold the locks that setenv() takes. NULL without memory.
+ */
+static char **environment_of(const char *first, char **setting)
 {
 	const char *old = getenv("LD_PRELOAD");
-	char *value;
+	size_t n = 0, kept = 0;
+	char **list;
 
-	if (first == NULL || asprintf(&value, "%s%s%s", first, old != NULL ? ":" : "", old != NULL ? old : "") < 0)
+	*setting = NULL;
+	if (first != NULL && asprintf(setting, "LD_PRELOAD=%s%s%s", first, old != NULL ? ":" : "", old != NULL ? old : "") < 0) {
+		*setting = NULL;
 		return NULL;
-	return value;
+	}
+	while (environ[n] != NULL)
+		n++;
+	list = calloc(n + 2, sizeof *list);
+	for (size_t i = 0; list != NULL && i < n; i++)
+		if (*setting == NULL || strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+			list[kept++] = environ[i];
+	if (list != NULL)
+		list[kept] = *setting;
+	return list;
 }
 
 /* In the child, after fork: only calls that are safe there. Never returns. */
-static void become_worker(const struct mew_launch *s, char *const argv[], const char *preload, int report)
+static void become_worker(const struct mew_launch *s, char *const argv[], char *const environment[], int report)
 {
 	int in = open("/dev/null", O_RDONLY);
 	int out = s->output >= 0 ? s->output : STDERR_FILENO;
@@ -53,9 +68,7 @@ static void become_worker(const struct mew_launch *s, char *const argv[], const 
 	(void)fcntl(s->channel, F_SETFD, 0);
 	if (s->inherited != 0)
 		(void)fcntl(s->inherited, F_SETFD, 0);
-	if (preload != NULL)
-		(void)setenv("LD_PRELOAD", preload, 1);
-	(void)execv(s->program, argv);
+	(void)execve(s->program, argv, environment);
 	failure = errno;
 	if (write(report, &failure, sizeof failure) < 0)
 		_exit(126);
@@ -64,20 +77,21 @@ static void become_worker(const struct mew_launch *s, char *const argv[], const 
 
 int mew_launch_worker(const struct mew_launch *s, struct mew_error *err)
 {
-	char flag[64], *preload = preload_of(s->preload), *name = strdup(s->program);
+	char flag[64], *setting, **environment = environment_of(s->preload, &setting), *name = strdup(s->program);
 	char *argv[] = { name, flag, NULL };
 	int report[2], failure = 0, pid;
 
 	(void)snprintf(flag, sizeof flag, "%s%d", MEW_WORKER_FLAG, s->channel);
-	if (name == NULL || pipe2(report, O_CLOEXEC) != 0) {
-		free(preload);
+	if (name == NULL || environment == NULL || pipe2(report, O_CLOEXEC) != 0) {
+		free(environment);
+		free(setting);
 		free(name);
 		return mew_error_errno(err, MEW_E_IO, "%s cannot be started", s->program);
 	}
 	(void)fflush(NULL); /* nothing of ours may be written twice */
 	pid = fork();
 	if (pid == 0)
-		become_worker(s, argv, preload, report[1]);
+		become_worker(s, argv, environment, report[1]);
 	failure = pid < 0 ? errno : 0;
 	(void)close(report[1]);
 	if (pid > 0) {
@@ -86,7 +100,8 @@ int mew_launch_worker(const struct mew_launch *s, struct mew_error *err)
 			;
 	}
 	(void)close(report[0]);
-	free(preload);
+	free(environment);
+	free(setting);
 	free(name);
 	if (failure == 0)
 		return pid;
