@@ -78,7 +78,7 @@ int mew_host_answer(struct mew_host *h, int answer, uint64_t deadline_ns, struct
 	const char *text;
 	int got, status;
 
-	got = mew_wire_receive(h->fd, &h->in, deadline_ns, h->options->cancelled);
+	got = mew_wire_receive(h->fd, &h->in, deadline_ns, h->options->cancelled, h->wake_fd);
 	if (got <= 0)
 		return lost(h, got, err);
 	if (got == answer && got != MEW_MSG_DONE)
@@ -172,7 +172,7 @@ static int greet(struct mew_host *h, struct mew_error *err)
 
 	if (status != MEW_OK)
 		return status;
-	got = mew_wire_receive(h->fd, &h->in, mew_os_now_ns() + HELLO_NS, h->options->cancelled);
+	got = mew_wire_receive(h->fd, &h->in, mew_os_now_ns() + HELLO_NS, h->options->cancelled, h->wake_fd);
 	if (got == MEW_E_BUSY)
 		return lost(h, got, err);
 	if (got != MEW_MSG_HELLO)
@@ -256,22 +256,47 @@ static int learn_cases(struct mew_host *h, struct mew_error *err)
 	return MEW_OK;
 }
 
+static void init(struct mew_host *h, const char *program, const struct mew_host_options *options)
+{
+	*h = (struct mew_host){ .program = program, .options = options, .fd = -1, .output_fd = -1, .wake_fd = -1,
+				.preload = options->allocator };
+	mew_wire_init(&h->in);
+	mew_wire_init(&h->out);
+}
+
+static int open_output(struct mew_host *h, struct mew_error *err)
+{
+	if (!h->options->capture)
+		return MEW_OK;
+	h->output_fd = memfd_create("mew-output", MFD_CLOEXEC);
+	if (h->output_fd < 0)
+		return mew_error_errno(err, MEW_E_IO, "no memory file for the output of %s", h->program);
+	(void)fcntl(h->output_fd, F_SETFL, O_APPEND);
+	return MEW_OK;
+}
+
 int mew_host_open(struct mew_host *h, const char *program, const struct mew_host_options *options, struct mew_error *err)
 {
 	int status;
 
-	*h = (struct mew_host){ .program = program, .options = options, .fd = -1, .output_fd = -1,
-				.preload = options->allocator };
-	mew_wire_init(&h->in);
-	mew_wire_init(&h->out);
-	if (options->capture) {
-		h->output_fd = memfd_create("mew-output", MFD_CLOEXEC);
-		if (h->output_fd < 0)
-			return mew_error_errno(err, MEW_E_IO, "no memory file for the output of %s", program);
-		(void)fcntl(h->output_fd, F_SETFL, O_APPEND);
-	}
-	status = mew_host_ensure(h, err);
+	init(h, program, options);
+	status = open_output(h, err);
+	if (status == MEW_OK)
+		status = mew_host_ensure(h, err);
 	return status == MEW_OK ? learn_cases(h, err) : status;
+}
+
+int mew_host_share(struct mew_host *h, const struct mew_host *from, struct mew_error *err)
+{
+	init(h, from->program, from->options);
+	h->is_shared = true;
+	h->cases = from->cases;
+	h->ncases = from->ncases;
+	h->facts = from->facts;
+	h->opened = calloc(h->ncases + 1, 1);
+	if (h->opened == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the cases of %s", h->program);
+	return open_output(h, err);
 }
 
 void mew_host_retire(struct mew_host *h)
@@ -284,9 +309,8 @@ void mew_host_retire(struct mew_host *h)
 	mew_host_kill(h);
 }
 
-void mew_host_close(struct mew_host *h)
+static void free_cases(struct mew_host *h)
 {
-	mew_host_retire(h);
 	for (size_t i = 0; i < h->ncases; i++) {
 		free(h->cases[i].key);
 		free(h->cases[i].label);
@@ -294,12 +318,19 @@ void mew_host_close(struct mew_host *h)
 		free(h->cases[i].after);
 	}
 	free(h->cases);
-	free(h->opened);
 	free(h->hook_names);
 	mew_model_free(h->facts);
+}
+
+void mew_host_close(struct mew_host *h)
+{
+	mew_host_retire(h);
+	if (!h->is_shared)
+		free_cases(h);
+	free(h->opened);
 	mew_wire_fini(&h->in);
 	mew_wire_fini(&h->out);
 	if (h->output_fd >= 0)
 		(void)close(h->output_fd);
-	*h = (struct mew_host){ .fd = -1, .output_fd = -1 };
+	*h = (struct mew_host){ .fd = -1, .output_fd = -1, .wake_fd = -1 };
 }

@@ -37,6 +37,8 @@ struct mew_host {
 
 	/* the running worker */
 	int pid, fd, output_fd;
+	int wake_fd;            /* readable when waits shall look at `cancelled`; -1: a signal ends them */
+	bool is_shared;         /* cases and facts are another host's */
 	uint64_t started_ns;    /* for the timeline */
 	const char *preload;    /* LD_PRELOAD for it, or NULL */
 	enum mew_pass pass;
@@ -58,6 +60,15 @@ struct mew_host {
  */
 int mew_host_open(struct mew_host *h, const char *program, const struct mew_host_options *options, struct mew_error *err);
 void mew_host_close(struct mew_host *h);
+
+/*
+ * A further host of the same program, with workers of its own, for another thread: no worker is started yet. A worker dies
+ * with the thread that started it.
+ *
+ * from     open, and it stays so: its cases and facts are read
+ * Returns  MEW_OK, MEW_E_NOMEM, MEW_E_IO; mew_host_close() is due in any case
+ */
+int mew_host_share(struct mew_host *h, const struct mew_host *from, struct mew_error *err);
 
 /*
  * A fresh worker for a pass: timing with the native malloc ahead of the hooks, memory with the hooks first.

@@ -168,10 +168,10 @@ int mew_wire_send(int fd, enum mew_message type, const struct mew_wire *w)
 }
 
 /* 1 when readable, or a status of mew_wire_receive(). */
-static int wait_for(int fd, uint64_t deadline_ns, const volatile int *cancelled)
+static int wait_for(int fd, uint64_t deadline_ns, const volatile int *cancelled, int wake_fd)
 {
 	for (;;) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
+		struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .fd = wake_fd, .events = POLLIN } };
 		uint64_t now = mew_os_now_ns();
 		int wait = -1, n;
 
@@ -182,21 +182,21 @@ static int wait_for(int fd, uint64_t deadline_ns, const volatile int *cancelled)
 				return MEW_E_BODY;
 			wait = deadline_ns - now > 1000000000u ? 1000 : (int)((deadline_ns - now) / 1000000 + 1);
 		}
-		n = poll(&p, 1, wait);
-		if (n > 0)
+		n = poll(p, 2, wait);
+		if (n > 0 && p[0].revents != 0)
 			return 1;
 		if (n < 0 && errno != EINTR)
 			return MEW_E_IO;
 	}
 }
 
-static int receive_all(int fd, void *data, size_t bytes, uint64_t deadline_ns, const volatile int *cancelled)
+static int receive_all(int fd, void *data, size_t bytes, uint64_t deadline_ns, const volatile int *cancelled, int wake_fd)
 {
 	char *p = data;
 
 	while (bytes > 0) {
 		ssize_t n;
-		int ready = wait_for(fd, deadline_ns, cancelled);
+		int ready = wait_for(fd, deadline_ns, cancelled, wake_fd);
 
 		if (ready != 1)
 			return ready;
@@ -211,20 +211,20 @@ static int receive_all(int fd, void *data, size_t bytes, uint64_t deadline_ns, c
 	return 1;
 }
 
-int mew_wire_receive(int fd, struct mew_wire *w, uint64_t deadline_ns, const volatile int *cancelled)
+int mew_wire_receive(int fd, struct mew_wire *w, uint64_t deadline_ns, const volatile int *cancelled, int wake_fd)
 {
 	unsigned char head[5];
 	size_t bytes;
 	int got;
 
 	mew_wire_reset(w);
-	got = receive_all(fd, head, sizeof head, deadline_ns, cancelled);
+	got = receive_all(fd, head, sizeof head, deadline_ns, cancelled, wake_fd);
 	if (got != 1)
 		return got;
 	bytes = (size_t)head[0] | (size_t)head[1] << 8 | (size_t)head[2] << 16 | (size_t)head[3] << 24;
 	if (!reserve(w, bytes))
 		return MEW_E_IO;
-	got = receive_all(fd, w->data, bytes, deadline_ns, cancelled);
+	got = receive_all(fd, w->data, bytes, deadline_ns, cancelled, wake_fd);
 	if (got != 1)
 		return got;
 	w->size = bytes;

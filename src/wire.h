@@ -53,11 +53,13 @@ bool mew_wire_model(struct mew_wire *w, struct mew_model *m);
 /*
  * Send the buffer as one frame; receive one frame into the buffer.
  *
- * deadline_ns  of CLOCK_MONOTONIC; 0 waits for ever; `cancelled` (may be NULL) ends the wait when it becomes non-zero
+ * deadline_ns  of CLOCK_MONOTONIC; 0 waits for ever
+ * cancelled    (may be NULL) ends the wait when it becomes non-zero; looked at after each signal to the calling thread, and
+ *              when the descriptor wake_fd (-1: none) is readable
  * Returns      send: MEW_OK or MEW_E_IO; receive: the message's type, 0 when the other end is gone, MEW_E_BODY when the
  *              deadline passed, MEW_E_BUSY when cancelled, MEW_E_IO for a broken frame
  */
 int mew_wire_send(int fd, enum mew_message type, const struct mew_wire *w);
-int mew_wire_receive(int fd, struct mew_wire *w, uint64_t deadline_ns, const volatile int *cancelled);
+int mew_wire_receive(int fd, struct mew_wire *w, uint64_t deadline_ns, const volatile int *cancelled, int wake_fd);
 
 #endif

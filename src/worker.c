@@ -267,7 +267,7 @@ int mew_worker_main(int fd)
 	mew_runner_init(&w.runner, &w.catalogue, w.hooks, 0);
 	if (hello(&w) == MEW_OK)
 		do
-			message = mew_wire_receive(fd, &w.in, 0, NULL);
+			message = mew_wire_receive(fd, &w.in, 0, NULL, -1);
 		while (message > 0 && serve(&w, message) == MEW_OK);
 	mew_runner_fini(&w.runner);
 	mew_catalogue_fini(&w.catalogue);
