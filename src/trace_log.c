@@ -328,14 +328,33 @@ void mew_trace_counter(const char *name, const char *series, uint64_t time_ns, u
 	release();
 }
 
+int mew_trace_track(void)
+{
+	return shown_tid();
+}
+
+void mew_trace_thread(const char *name, int place)
+{
+	if (!ready())
+		return;
+	metadata("thread_name", shown_tid(), "name", name);
+	sort_index("thread_sort_index", shown_tid(), place);
+	release();
+}
+
 void mew_trace_arrow(const char *name, uint64_t from_ns, uint64_t to_ns)
+{
+	mew_trace_arrow_from(name, shown_tid(), from_ns, to_ns);
+}
+
+void mew_trace_arrow_from(const char *name, int track, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t id;
 
 	if (!ready())
 		return;
 	id = ++state.spans;
-	event("s", "flow", name, shown_tid());
+	event("s", "flow", name, track);
 	mew_trace_text_add(&state.text, ",\"id\":\"0x%" PRIx64 "\"", id);
 	at_time(from_ns - 1);
 	done();

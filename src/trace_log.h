@@ -23,6 +23,7 @@ struct mew_trace_args {
 };
 void mew_trace_arg_text(struct mew_trace_args *a, const char *key, const char *value); /* NULL: left out */
 void mew_trace_arg_number(struct mew_trace_args *a, const char *key, uint64_t value);
+void mew_trace_arg_ms(struct mew_trace_args *a, const char *key, uint64_t ns); /* milliseconds with three decimals */
 
 struct mew_trace_slice {
 	const char *category, *name;
@@ -54,6 +55,12 @@ void mew_trace_counter(const char *name, const char *series, uint64_t time_ns, u
  * Not by bind_id on the slices: catapult would complain of arguments that both have.
  */
 void mew_trace_arrow(const char *name, uint64_t from_ns, uint64_t to_ns);
+/* The same from a slice on another thread's line, `track` being that thread's mew_trace_track(). */
+void mew_trace_arrow_from(const char *name, int track, uint64_t from_ns, uint64_t to_ns);
+/* The number of the calling thread's line. */
+int mew_trace_track(void);
+/* What that line is called, and its place in the process, ascending. The last call counts. */
+void mew_trace_thread(const char *name, int place);
 /* Resident memory of the process, now. */
 void mew_trace_resident(void);
 

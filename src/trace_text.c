@@ -110,6 +110,14 @@ void mew_trace_arg_number(struct mew_trace_args *a, const char *key, uint64_t va
 	append(a, key, digits, "");
 }
 
+void mew_trace_arg_ms(struct mew_trace_args *a, const char *key, uint64_t ns)
+{
+	char digits[32];
+
+	(void)snprintf(digits, sizeof digits, "%llu.%03u", (unsigned long long)(ns / 1000000), (unsigned)(ns / 1000 % 1000));
+	append(a, key, digits, "");
+}
+
 /* --- names ------------------------------------------------------------------------------------------------------ */
 
 struct name {
