@@ -6,6 +6,8 @@
 
 #include "cli.h"
 #include "cli_trace.h"
+#include "lanes.h"
+#include "os.h"
 #include "textual.h"
 
 #include <ctype.h>
@@ -21,7 +23,7 @@
 
 enum flag_id {
 	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
-	F_INNER, F_ALL, F_HOOK, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_EMBED_SOURCE, F_GBENCH, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT,
+	F_INNER, F_ALL, F_HOOK, F_JOBS, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_EMBED_SOURCE, F_GBENCH, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT,
 	F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER,
 	F_ALLOCATOR, F_REPORT
 };
@@ -51,6 +53,7 @@ static const struct flag flags[] = {
 	{ F_ALL, "all", no_argument, "--all", "timing, memory and CPU passes" },
 	{ F_ALLOCATOR, "allocator", required_argument, "--allocator LIST", "under each of: system, jemalloc, tcmalloc, mimalloc, a file's path" },
 	{ F_HOOK, "hook", required_argument, "--hook NAME", "run the program's hook of that name" },
+	{ F_JOBS, "jobs", required_argument, "--jobs N", "memory pass: N processes at once; 0: as many as processors (1)" },
 	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a pass fails (none)" },
 	{ F_CAPTURE, "capture", required_argument, "--capture yes|no", "keep what bodies print apart, show it for failed cases (yes)" },
 	{ F_DRY_RUN, "dry-run", no_argument, "--dry-run", "run each case once, without figures" },
@@ -235,6 +238,19 @@ static int capture(struct mew_cli *c, const char *text)
 	return MEW_EXIT_FINE;
 }
 
+static int jobs(struct mew_cli *c, const char *text)
+{
+	unsigned processors = mew_os_processors();
+
+	if (strcmp(text, "0") == 0) {
+		c->jobs = processors < MEW_LANES_MAX ? processors : MEW_LANES_MAX;
+		return MEW_EXIT_FINE;
+	}
+	if (small_count("--jobs", text, &c->jobs) != MEW_EXIT_FINE)
+		return MEW_EXIT_USAGE;
+	return c->jobs <= MEW_LANES_MAX ? MEW_EXIT_FINE : mew_cli_bad("--jobs", text, "at most 256");
+}
+
 static int allocators(struct mew_cli *c, const char *text)
 {
 	if (text[0] == '\0')
@@ -288,6 +304,8 @@ static int apply_passes(struct mew_cli *c, int id, const char *value)
 		return allocators(c, value);
 	case F_HOOK:
 		return append(c->hooks, &c->host.nhooks, "--hook", value);
+	case F_JOBS:
+		return jobs(c, value);
 	case F_TIMEOUT:
 		return mew_cli_seconds("--timeout", value, 1e-9, &c->host.timeout);
 	case F_CAPTURE:

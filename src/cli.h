@@ -36,6 +36,7 @@ struct mew_cli {
 	size_t noutputs;
 	const char *allocators; /* the list of --allocator; NULL: none */
 	bool processes_given;
+	unsigned jobs;          /* processes of the memory pass at once */
 	const char *versus[2]; /* the keys of --versus, base and head; NULL: not asked for */
 	struct mew_cli_trace trace;
 	bool record;        /* a whole program: tables on standard error, its iteration is one */

@@ -30,14 +30,20 @@ size_t mew_cli_steps(const struct mew_cli_run *r, size_t i, enum mew_pass pass)
 	return r->ncases[i] * (pass == MEW_PASS_TIME ? (size_t)r->cli->plan.repetitions * r->cli->plan.processes : 1);
 }
 
+bool mew_cli_show(struct mew_cli_run *r, const struct mew_plan_case *c, enum mew_pass pass, size_t steps)
+{
+	mew_cli_trace_tick();
+	mew_progress_show(&r->progress, c, c->key, (int)pass, pass_names[pass], steps, r->steps);
+	return !mew_cli_interrupted();
+}
+
 bool mew_cli_progress(void *data, const struct mew_plan_case *c, enum mew_pass pass, size_t done, size_t total)
 {
 	struct mew_cli_run *r = data;
 
 	(void)total;
-	mew_cli_trace_tick();
-	mew_progress_show(&r->progress, c, c->key, (int)pass, pass_names[pass], r->steps_before + done, r->steps);
-	return !mew_cli_interrupted();
+	mew_cli_lanes_end(r, true);
+	return mew_cli_show(r, c, pass, r->steps_before + done);
 }
 
 /* A pass that cannot start fails its cases, with the reason, and not the run. */
@@ -119,11 +125,12 @@ void mew_cli_passes(struct mew_cli_run *r)
 		uint64_t start = mew_os_now_ns();
 		char name[24];
 
-		if (!r->cli->passes[pass])
+		if (!r->cli->passes[pass] || (pass == MEW_PASS_MEMORY && mew_cli_lanes_begin(r)))
 			continue;
 		run_pass(r, (enum mew_pass)pass);
 		(void)snprintf(name, sizeof name, "%s pass", pass_names[pass]);
 		mew_cli_trace_since(start, "pass", name, NULL);
 	}
+	mew_cli_lanes_end(r, false);
 	mew_progress_clear(&r->progress);
 }

@@ -58,6 +58,9 @@ size_t mew_os_resident(const void *memory, size_t bytes);
  */
 int mew_os_stack_bounds(uintptr_t *lo, uintptr_t *hi);
 
+/* Processors that this process may use, at least 1. Context: any thread. */
+unsigned mew_os_processors(void);
+
 /* Events of the calling thread since it started, for differences. Context: any thread; a system call. */
 struct mew_os_events {
 	uint64_t context_switches, page_faults;

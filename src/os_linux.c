@@ -121,3 +121,11 @@ void mew_os_events(struct mew_os_events *out)
 	out->context_switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
 	out->page_faults = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
 }
+
+unsigned mew_os_processors(void)
+{
+	cpu_set_t set;
+	long n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 1 ? (unsigned)n : 1;
+}

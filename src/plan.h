@@ -29,6 +29,7 @@ struct mew_plan_case {
 	uint64_t loops;      /* found by calibration */
 	bool dead;           /* failed: no more blocks */
 	bool open;
+	uint64_t queued_ns;  /* it was ready and waited so long for a lane (lanes.h); 0: it did not */
 	uint64_t start_ns, end_ns; /* of its last visit in this pass, on the timeline */
 };
 

@@ -11,8 +11,7 @@
 
 #include "os.h"
 
-/* Is `key` the case that `after` names, or one of the family that it names? */
-static bool comes_first(const char *after, const char *key)
+bool mew_plan_comes_first(const char *after, const char *key)
 {
 	size_t n = strlen(after);
 
@@ -34,13 +33,15 @@ void mew_plan_trace_end(const struct mew_plan_case *cases, size_t n, struct mew_
 	mew_trace_arg_number(&args, "threads", c->threads);
 	if (c->loops != 0)
 		mew_trace_arg_number(&args, "loops", c->loops);
+	if (c->queued_ns != 0)
+		mew_trace_arg_ms(&args, "queue_ms", c->queued_ns);
 	mew_trace_arg_text(&args, "state", c->dead ? mew_status_name(row->status) : "done");
 	mew_trace_arg_text(&args, "reason", c->dead ? row->reason : NULL);
 	c->end_ns = mew_os_now_ns();
 	mew_trace_slice(&(struct mew_trace_slice){
 		.category = "case", .name = c->key, .start_ns = c->start_ns, .end_ns = c->end_ns, .args = &args });
 	for (size_t i = 0; c->after != NULL && i < n; i++)
-		if (cases[i].end_ns != 0 && cases[i].end_ns <= c->start_ns && comes_first(c->after, cases[i].key))
+		if (cases[i].end_ns != 0 && cases[i].end_ns <= c->start_ns && mew_plan_comes_first(c->after, cases[i].key))
 			mew_trace_arrow("after", cases[i].end_ns, c->start_ns);
 }
 

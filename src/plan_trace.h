@@ -8,6 +8,9 @@
 #include "plan.h"
 #include "trace_log.h"
 
+/* Is `key` the case that `after` names, or one of the family that it names? */
+bool mew_plan_comes_first(const char *after, const char *key);
+
 /* A visit of a case begins. */
 void mew_plan_trace_begin(struct mew_plan_case *c);
 
