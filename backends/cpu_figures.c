@@ -327,6 +327,8 @@ static bool put_all(const struct mew_capture *c, struct mew_sink *sink, struct t
 	if (known == NULL)
 		return false;
 	(void)mew_modules_renew(); /* names files opened in the window; without memory the older snapshot has to do */
+	if (!c->config.whole) /* there it was another process */
+		mew_sink_window(sink, c->window.opened_ns);
 	drain_threads(c, sink, known, totals);
 	free(known);
 	if (sink->failed || !put_threads(c, sink, totals))

@@ -112,6 +112,7 @@ int mew_cli_finish(struct mew_cli_run *r)
 	start = mew_os_now_ns();
 	status = mew_session_finish(r->model, &err);
 	mew_cli_trace_since(start, "report", "names and figures", NULL);
+	mew_cli_trace_samples(r->model);
 	if (status != MEW_OK) {
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;

@@ -19,6 +19,7 @@
 #include "os.h"
 #include "trace_command.h"
 #include "trace_merge.h"
+#include "trace_samples.h"
 
 #define PAIRS 256u
 #define TICK_NS 50000000
@@ -194,6 +195,35 @@ void mew_cli_trace_since(uint64_t start_ns, const char *category, const char *na
 		.category = category, .name = name, .start_ns = start_ns, .end_ns = mew_os_now_ns(), .args = args });
 }
 
+/* Where the fragments of this run are, made here or inherited; -1: nowhere. */
+static int open_directory(void)
+{
+	const char *path = trace.pid == 0 ? getenv(MEW_TRACE_DIR_VARIABLE) : NULL;
+
+	if (trace.pid != 0)
+		return fcntl(trace.directory, F_DUPFD_CLOEXEC, 0);
+	return path != NULL && path[0] != '\0' ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+}
+
+void mew_cli_trace_samples(const struct mew_model *m)
+{
+	struct mew_trace_samples s = { .samples_max = MEW_TRACE_SAMPLES_MAX, .nodes_max = MEW_TRACE_NODES_MAX };
+	uint64_t start = mew_os_now_ns();
+	struct mew_trace_args args = { 0 };
+	struct mew_error err;
+	int directory = mew_trace_is_on() ? open_directory() : -1;
+
+	if (directory < 0)
+		return;
+	if (mew_trace_samples_write(m, directory, &s, &err) != MEW_OK)
+		mew_cli_complain("trace: %s", err.text);
+	(void)close(directory);
+	mew_trace_arg_number(&args, "written", s.written);
+	mew_trace_arg_number(&args, "left_out", s.left_out);
+	if (s.written + s.left_out > 0)
+		mew_cli_trace_since(start, "report", "samples", &args);
+}
+
 /* --- end -------------------------------------------------------------------------------------------------------- */
 
 static void say(const char *text)
@@ -220,6 +250,8 @@ static int finish(const struct mew_cli_trace *t, int code)
 		return code != MEW_EXIT_FINE ? code : MEW_EXIT_USAGE;
 	}
 	(void)fprintf(stderr, "trace: wrote %s (%zu events", t->file, m.events);
+	if (m.thinned > 0)
+		(void)fprintf(stderr, "; %llu samples were left out", (unsigned long long)m.thinned);
 	if (m.bad + m.dropped + m.lost > 0)
 		(void)fprintf(stderr, "; left out: %llu malformed, %llu without a partner, %llu that did not fit", (unsigned long long)m.bad,
 			      (unsigned long long)m.dropped, (unsigned long long)m.lost);

@@ -6,6 +6,7 @@
 #define MEW_CLI_TRACE_H
 
 #include "cli.h"
+#include "model.h"
 #include "trace_log.h"
 
 #define MEW_TRACE_DEFAULT "mew-trace.json"
@@ -27,6 +28,9 @@ void mew_cli_trace_tick(void);
 
 /* A slice from start_ns until now. */
 void mew_cli_trace_since(uint64_t start_ns, const char *category, const char *name, const struct mew_trace_args *args);
+
+/* The samples of a finished model go onto the timeline. Nothing happens outside a traced run. */
+void mew_cli_trace_samples(const struct mew_model *m);
 
 /*
  * Merge, write, say so, and remove the fragments; or, when there was no run to show, remove all.

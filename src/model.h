@@ -96,6 +96,12 @@ struct mew_cpu_sample {
 };
 #define MEW_NO_STACK UINT32_MAX
 
+struct mew_sample_window { /* of a case in a traced run: where its samples belong on the timeline */
+	int pid;            /* 0: on none */
+	uint64_t zero_ns;   /* of that process's part of the timeline; tells it from a later one with its number */
+	uint64_t opened_ns; /* CLOCK_MONOTONIC */
+};
+
 struct mew_case {
 	const char *key;
 	const char *label;   /* may be NULL */
@@ -121,6 +127,7 @@ struct mew_case {
 	size_t nheap_stacks;
 	struct mew_cpu_sample *samples; /* in time order per thread */
 	size_t nsamples;
+	struct mew_sample_window window;   /* that they count from */
 	double bytes_per_iteration, items_per_iteration; /* what the body declared, all threads; 0 for none */
 };
 

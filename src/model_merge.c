@@ -226,6 +226,8 @@ static int merge_captures(struct mew_case *c, const struct mew_case *from, const
 		if (mew_model_add_heap_stack(c, &s) != 0)
 			return -1;
 	}
+	if (from->window.pid != 0)
+		c->window = from->window;
 	for (size_t i = 0; i < from->nsamples; i++) {
 		struct mew_cpu_sample s = from->samples[i];
 

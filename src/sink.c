@@ -7,8 +7,10 @@
 #include "sink.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "modules.h"
+#include "trace_log.h"
 
 /* Number of a module of the snapshot in the model. `last` saves the look-up: neighbours mostly share their module. */
 struct last {
@@ -75,6 +77,14 @@ void mew_sink_sample(struct mew_sink *sink, const struct mew_cpu_sample *s)
 {
 	if (mew_model_add_sample(sink->row, s) != 0)
 		sink->failed = true;
+}
+
+void mew_sink_window(struct mew_sink *sink, uint64_t opened_ns)
+{
+	uint64_t zero_ns = mew_trace_log_zero();
+
+	if (zero_ns != 0)
+		sink->row->window = (struct mew_sample_window){ (int)getpid(), zero_ns, opened_ns };
 }
 
 void mew_sink_u64(struct mew_sink *sink, int figure, uint64_t value)

@@ -16,6 +16,7 @@
 #include "base.h"
 #include "error.h"
 #include "trace_files.h"
+#include "trace_profile.h"
 
 #define SAID_MAX 20u
 #define FILE_MAX ((size_t)1 << 30)
@@ -118,7 +119,7 @@ static void check_names(struct check *c, struct mew_trace_event **list, size_t n
 	for (size_t i = 0; i < n; i++) {
 		if (list[i]->phase == 'M' && mew_slice_is(list[i]->name, process ? "process_name" : "thread_name"))
 			return;
-		if (list[i]->phase != 'M' && (process || strchr("XBEistf", list[i]->phase) != NULL))
+		if (list[i]->phase != 'M' && (process || strchr("XBEistfP", list[i]->phase) != NULL))
 			user = list[i];
 	}
 	if (user != NULL)
@@ -248,6 +249,33 @@ static void check_partners(struct check *c, struct mew_trace_event **list)
 	check_binds(c, list);
 }
 
+/* --- profiles --------------------------------------------------------------------------------------------------- */
+
+static int by_profile(const void *x, const void *y)
+{
+	return mew_trace_profile_order(*(const struct mew_trace_event *const *)x, *(const struct mew_trace_event *const *)y);
+}
+
+static void check_profiles(struct check *c, struct mew_trace_event **list)
+{
+	struct mew_trace_profile *profile = mew_trace_profile_new();
+	const char *why;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->events->n; i++)
+		if (c->events->list[i].phase == 'P')
+			list[n++] = &c->events->list[i];
+	qsort(list, n, sizeof(struct mew_trace_event *), by_profile);
+	for (size_t i = 0; i < n; i++) {
+		bool first = i == 0 || list[i]->pid != list[i - 1]->pid || mew_slice_order(list[i]->id, list[i - 1]->id) != 0;
+
+		why = profile != NULL ? mew_trace_profile_check(profile, list[i], first) : "there is no memory to look at it";
+		if (why != NULL)
+			fault(c, list[i], "%s", why);
+	}
+	mew_trace_profile_free(profile);
+}
+
 int mew_trace_check(const char *path, void (*say)(const char *text), struct mew_trace_verdict *out, struct mew_error *err)
 {
 	struct mew_trace_events events = { .n = 0 };
@@ -274,6 +302,7 @@ int mew_trace_check(const char *path, void (*say)(const char *text), struct mew_
 			list[i] = &events.list[i];
 		check_tracks(&c, list, ends);
 		check_partners(&c, list);
+		check_profiles(&c, list);
 		*out = (struct mew_trace_verdict){ events.n, c.faults, files.list[0].cut };
 	}
 	free(ends);

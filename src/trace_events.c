@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "trace_profile.h"
 #include "trace_text.h"
 
 /* One event as it stands in the file: the text of each member that has a meaning here. */
@@ -49,23 +50,6 @@ static bool read_members(struct mew_cursor *c, struct raw *raw)
 	return c->state == MEW_CURSOR_FINE;
 }
 
-/* A member of an object that is one, by name; empty when it is not there. */
-static struct mew_slice member(struct mew_slice object, const char *name)
-{
-	struct mew_cursor c = { object.p, object.p + object.n, MEW_CURSOR_FINE };
-	struct mew_slice key, value, found = { NULL, 0 };
-	bool first = true;
-
-	if (object.n == 0 || !mew_cursor_take(&c, '{'))
-		return found;
-	while (mew_cursor_next(&c, '}', &first, &key)) {
-		value = mew_cursor_value(&c);
-		if (mew_slice_is(key, name))
-			found = value;
-	}
-	return found;
-}
-
 /* A counter needs numbers, one at least: viewers refuse or hang on others. */
 static bool are_numbers(struct mew_slice args)
 {
@@ -86,11 +70,11 @@ static bool are_numbers(struct mew_slice args)
 
 static const char *read_ids(const struct raw *raw, struct mew_trace_event *e)
 {
-	if (strchr("bestf", e->phase) != NULL) {
+	if (strchr("bestfP", e->phase) != NULL) {
 		e->has_id2 = raw->id2.n > 0;
-		e->id = e->has_id2 ? member(raw->id2, "local") : raw->id;
+		e->id = e->has_id2 ? mew_slice_member(raw->id2, "local") : raw->id;
 		if (e->has_id2 && e->id.n == 0)
-			e->id = member(raw->id2, "global");
+			e->id = mew_slice_member(raw->id2, "global");
 		if (e->id.n == 0 || (!is_string(e->id) && !mew_slice_is_number(e->id)))
 			return "id is neither a text nor a number";
 	}
@@ -120,8 +104,8 @@ static const char *read_event(const struct raw *raw, struct mew_trace_event *e)
 {
 	const char *why;
 
-	if (raw->ph.n != 3 || raw->ph.p[0] != '"' || strchr("MXBEiICbestf", raw->ph.p[1]) == NULL)
-		return "ph is none of M X B E i I C b e s t f";
+	if (raw->ph.n != 3 || raw->ph.p[0] != '"' || strchr("MXBEiICbestfP", raw->ph.p[1]) == NULL)
+		return "ph is none of M X B E i I C b e s t f P";
 	e->phase = raw->ph.p[1] == 'I' ? 'i' : raw->ph.p[1];
 	e->name = raw->name;
 	if (!is_string(e->name) && !(e->phase == 'E' && e->name.n == 0))
@@ -140,6 +124,8 @@ static const char *read_event(const struct raw *raw, struct mew_trace_event *e)
 		return "a counter without numbers, or with something else among them";
 	e->scope = mew_slice_is(raw->s, "p") ? 'p' : mew_slice_is(raw->s, "g") ? 'g' : 't';
 	why = read_times(raw, e);
+	if (why == NULL && e->phase == 'P')
+		why = mew_trace_profile_read(e);
 	return why != NULL ? why : read_ids(raw, e);
 }
 
@@ -168,12 +154,17 @@ static bool read_own(struct mew_trace_source *s, const struct mew_trace_event *e
 	if (e->phase != 'M')
 		return false;
 	if (mew_slice_is(e->name, "mew_trace")) {
-		s->is_ours = mew_slice_i64(member(e->args, "zero_ns"), &s->zero_ns);
+		s->is_ours = mew_slice_i64(mew_slice_member(e->args, "zero_ns"), &s->zero_ns);
+		return true;
+	}
+	if (mew_slice_is(e->name, "mew_thinned")) {
+		if (mew_slice_i64(mew_slice_member(e->args, "samples"), &value) && value > 0)
+			s->thinned = (uint64_t)value;
 		return true;
 	}
 	if (!mew_slice_is(e->name, "mew_dropped"))
 		return false;
-	if (mew_slice_i64(member(e->args, "records"), &value) && value > 0)
+	if (mew_slice_i64(mew_slice_member(e->args, "records"), &value) && value > 0)
 		s->lost = (uint64_t)value;
 	return true;
 }

@@ -11,14 +11,16 @@
 
 struct mew_trace_event {
 	struct mew_slice name, category, args; /* JSON, with quotes or braces */
-	struct mew_slice id, bind;             /* of async spans and old flows; of new flows */
+	struct mew_slice id, bind;             /* of async spans, old flows and profiles; of new flows */
 	int64_t ts_ns, duration_ns;
+	int64_t start_ns; /* of a Profile: when its first sample is counted from */
 	int64_t pid, tid;
 	uint64_t number; /* that joins it to its partners; 0: none. Set by mew_trace_pair() */
 	uint32_t file, serial;
-	char phase; /* one of "MXBEiCbestf"; an `I` becomes `i` */
+	char phase; /* one of "MXBEiCbestfP"; an `I` becomes `i` */
 	char scope; /* of an instant: t, p or g */
 	bool flow_in, flow_out, unfinished, dropped, has_id2;
+	bool has_start; /* a Profile; other P are a ProfileChunk */
 };
 
 struct mew_trace_events {
@@ -40,6 +42,7 @@ struct mew_trace_source { /* one file of events */
 	uint64_t bad;      /* events left out, and why the first of them was */
 	char first_bad[120];
 	uint64_t lost;     /* records its process dropped */
+	uint64_t thinned;  /* samples that were not put into it */
 };
 
 #define MEW_TRACE_EVENTS_MAX ((size_t)4000000)
@@ -54,7 +57,7 @@ int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *sou
 void mew_trace_events_fini(struct mew_trace_events *events);
 
 /*
- * Make begin and end one slice, give each async span and each arrow a number of its own, and leave out what has no
+ * Make begin and end one slice, give each async span, arrow and profile a number of its own, and leave out what has no
  * partner; an open begin ends with its process's last event. Times and process ids are final before this call.
  */
 void mew_trace_pair(struct mew_trace_events *events);

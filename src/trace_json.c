@@ -184,6 +184,22 @@ bool mew_slice_is(struct mew_slice s, const char *text)
 	return s.n == n + 2 && s.p[0] == '"' && memcmp(s.p + 1, text, n) == 0;
 }
 
+struct mew_slice mew_slice_member(struct mew_slice object, const char *name)
+{
+	struct mew_cursor c = { object.p, object.p + object.n, MEW_CURSOR_FINE };
+	struct mew_slice key, value, found = { NULL, 0 };
+	bool first = true;
+
+	if (object.n == 0 || !mew_cursor_take(&c, '{'))
+		return found;
+	while (mew_cursor_next(&c, '}', &first, &key)) {
+		value = mew_cursor_value(&c);
+		if (mew_slice_is(key, name))
+			found = value;
+	}
+	return found;
+}
+
 bool mew_slice_is_number(struct mew_slice s)
 {
 	return s.n > 0 && (s.p[0] == '-' || (s.p[0] >= '0' && s.p[0] <= '9'));

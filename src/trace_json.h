@@ -38,6 +38,8 @@ struct mew_slice mew_cursor_value(struct mew_cursor *c);
  */
 bool mew_cursor_next(struct mew_cursor *c, char closing, bool *first, struct mew_slice *key);
 
+/* A member of an object, by name; empty when there is none, or when it is no object. */
+struct mew_slice mew_slice_member(struct mew_slice object, const char *name);
 /* Is the slice the string `text`? It must be written without escapes. */
 bool mew_slice_is(struct mew_slice s, const char *text);
 /* Nanoseconds of a number (or a string with one in it) of microseconds, rounded to the nearest. */

@@ -219,6 +219,11 @@ void mew_trace_log_end(void)
 }
 
 __attribute__((constructor)) static void begin_by_environment(void)
+uint64_t mew_trace_log_zero(void)
+{
+	return mew_trace_is_on() && state.pid == (int)getpid() ? state.zero_ns : 0;
+}
+
 {
 	const char *directory = secure_getenv(MEW_TRACE_DIR_VARIABLE);
 

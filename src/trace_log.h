@@ -41,6 +41,9 @@ int mew_trace_log_begin(const char *directory, const char *path, struct mew_erro
 /* Write what waits and take no more records. */
 void mew_trace_log_end(void);
 
+/* What this process's events count from, CLOCK_MONOTONIC; 0 where it takes no records. */
+uint64_t mew_trace_log_zero(void);
+
 /* Write what the rings hold, and free those of threads that ended. */
 void mew_trace_drain(void);
 

@@ -97,10 +97,13 @@ static void shift(const struct mew_trace_merge *m, struct mew_trace_events *even
 	for (size_t i = 0; i < events->n; i++) {
 		struct mew_trace_event *e = &events->list[i];
 		const struct mew_trace_source *s = &files->list[e->file];
+		int64_t before;
 
 		if (e->phase == 'M')
 			continue;
+		before = e->ts_ns;
 		e->ts_ns = s->is_ours ? e->ts_ns + s->zero_ns - m->zero_ns : from_epoch(m, e->ts_ns);
+		e->start_ns += e->ts_ns - before;
 		if (e->ts_ns < -DAY_NS || e->ts_ns > end + DAY_NS) {
 			e->dropped = true;
 			events->dropped++;
@@ -113,12 +116,20 @@ static int64_t rebase(struct mew_trace_events *events)
 {
 	int64_t least = 0;
 
-	for (size_t i = 0; i < events->n; i++)
-		if (events->list[i].phase != 'M' && !events->list[i].dropped && events->list[i].ts_ns < least)
-			least = events->list[i].ts_ns;
-	for (size_t i = 0; i < events->n; i++)
-		if (events->list[i].phase != 'M')
-			events->list[i].ts_ns -= least;
+	for (size_t i = 0; i < events->n; i++) {
+		const struct mew_trace_event *e = &events->list[i];
+
+		if (e->phase != 'M' && !e->dropped && e->ts_ns < least)
+			least = e->ts_ns;
+		if (e->has_start && !e->dropped && e->start_ns < least)
+			least = e->start_ns;
+	}
+	for (size_t i = 0; i < events->n; i++) {
+		if (events->list[i].phase == 'M')
+			continue;
+		events->list[i].ts_ns -= least;
+		events->list[i].start_ns -= least;
+	}
 	return -least;
 }
 
@@ -128,7 +139,7 @@ struct process {
 	uint32_t file;
 	int64_t pid, shown;
 	struct mew_slice name;
-	bool is_ours;
+	const struct mew_trace_source *source;
 };
 struct processes {
 	struct process *list;
@@ -159,7 +170,7 @@ static bool list_processes(struct processes *p, const struct mew_trace_events *e
 				return false;
 			p->list = list;
 			found = &list[p->n++];
-			*found = (struct process){ .file = e->file, .pid = e->pid, .shown = e->pid, .is_ours = files->list[e->file].is_ours };
+			*found = (struct process){ .file = e->file, .pid = e->pid, .shown = e->pid, .source = &files->list[e->file] };
 		}
 		if (e->phase == 'M' && mew_slice_is(e->name, "process_name"))
 			found->name = e->args;
@@ -167,10 +178,15 @@ static bool list_processes(struct processes *p, const struct mew_trace_events *e
 	return true;
 }
 
-/* One process may drop several files; a mew process drops one. The same number under another name is another process. */
+/*
+ * One process may drop several files. The same number under another name is another process; files of mew are of one
+ * process when they also have one zero.
+ */
 static bool is_same(const struct process *a, const struct process *b)
 {
-	return !a->is_ours && !b->is_ours && (a->name.n == 0 || b->name.n == 0 || mew_slice_order(a->name, b->name) == 0);
+	if (a->source->is_ours && b->source->is_ours)
+		return a->source->zero_ns == b->source->zero_ns;
+	return !a->source->is_ours && !b->source->is_ours && (a->name.n == 0 || b->name.n == 0 || mew_slice_order(a->name, b->name) == 0);
 }
 
 static int renumber_processes(struct mew_trace_events *events, const struct mew_trace_files *files)
@@ -262,7 +278,7 @@ static void drop_old_names(struct mew_trace_events *events)
 
 static bool has_thread(char phase)
 {
-	return strchr("Xistf", phase) != NULL;
+	return strchr("XistfP", phase) != NULL;
 }
 
 static void write_name(struct mew_writer *w, const char *what, int64_t pid, int64_t tid, const char *kind, int64_t number)
@@ -357,6 +373,7 @@ static void write_other(struct mew_writer *w, const struct job *j)
 		   (long long)epoch, m->fragments, (unsigned long long)m->bad);
 	mew_writef(w, "\"dropped_events\":%llu,\"lost_records\":%llu,\"rebased_ns\":%lld,", (unsigned long long)m->dropped,
 		   (unsigned long long)m->lost, (long long)j->rebased_ns);
+	mew_writef(w, "\"samples_left_out\":%llu,", (unsigned long long)m->thinned);
 	mew_writef(w, "\"clock_step_ns\":%lld,\"suspended_ns\":%lld}}\n", (long long)step_of(m), (long long)sleep_of(m));
 }
 
@@ -432,6 +449,7 @@ static int read_files(struct job *j, struct mew_error *err)
 	for (size_t i = 0; i < j->files.n; i++) {
 		m->bad += j->files.list[i].bad;
 		m->lost += j->files.list[i].lost;
+		m->thinned += j->files.list[i].thinned;
 	}
 	m->fragments = j->files.n;
 	return status;

@@ -29,7 +29,7 @@ struct mew_trace_merge {
 
 	/* returned */
 	size_t events, fragments;
-	uint64_t bad, dropped, lost;
+	uint64_t bad, dropped, lost, thinned;
 };
 
 /*

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace_profile.h"
+
 typedef int order_fn(const struct mew_trace_event *a, const struct mew_trace_event *b);
 
 int mew_slice_order(struct mew_slice a, struct mew_slice b)
@@ -27,7 +29,7 @@ static int numbers(int64_t a, int64_t b)
 /* At one time: slices, longest first, then what opens, what refers, what closes. */
 static int rank(char phase)
 {
-	const char *order = "MXBbstfiCeE", *at = strchr(order, phase);
+	const char *order = "MXBbstfPiCeE", *at = strchr(order, phase);
 
 	return (int)(at - order);
 }
@@ -84,6 +86,18 @@ static int by_partner_and_time(const struct mew_trace_event *a, const struct mew
 {
 	int order = by_partner(a, b);
 
+	return order != 0 ? order : mew_trace_order(a, b);
+}
+
+/* One number is one profile in each process of each file. */
+static int by_profile(const struct mew_trace_event *a, const struct mew_trace_event *b)
+{
+	int order = numbers(a->file, b->file);
+
+	if (order == 0)
+		order = numbers(a->pid, b->pid);
+	if (order == 0)
+		order = mew_slice_order(a->id, b->id);
 	return order != 0 ? order : mew_trace_order(a, b);
 }
 
@@ -248,6 +262,26 @@ static void pair_groups(struct mew_trace_events *events, const char *phases,
 	free(list);
 }
 
+/* Chunks belong to the Profile before them. */
+static void pair_profiles(struct mew_trace_events *events)
+{
+	size_t n;
+	struct mew_trace_event **list = choose(events, "P", by_profile, &n);
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0 && (list[i]->file != list[i - 1]->file || list[i]->pid != list[i - 1]->pid ||
+			      mew_slice_order(list[i]->id, list[i - 1]->id) != 0))
+			number = 0;
+		if (list[i]->has_start)
+			number = ++events->numbers;
+		list[i]->number = number;
+		if (number == 0)
+			drop(events, list[i]);
+	}
+	free(list);
+}
+
 static void pair_binds(struct mew_trace_events *events)
 {
 	size_t n, end;
@@ -276,6 +310,7 @@ void mew_trace_pair(struct mew_trace_events *events)
 	pair_begins(events);
 	pair_groups(events, "be", pair_group_of_spans);
 	pair_groups(events, "stf", pair_group_of_arrows);
+	pair_profiles(events);
 	pair_binds(events);
 }
 

@@ -22,6 +22,10 @@ static void put_time(struct mew_writer *w, const char *key, int64_t ns)
 
 static void put_args(struct mew_writer *w, const struct mew_trace_event *e)
 {
+	if (e->has_start) {
+		mew_writef(w, ",\"args\":{\"data\":{\"startTime\":%lld}}", (long long)((e->start_ns + 500) / 1000));
+		return;
+	}
 	if (!e->unfinished) {
 		put_slice(w, "args", e->args);
 		return;
@@ -43,6 +47,8 @@ static void put_partner(struct mew_writer *w, const struct mew_trace_event *e)
 {
 	if (e->phase == 'b' || e->phase == 'e')
 		mew_writef(w, ",\"id2\":{\"local\":\"0x%llx\"}", (unsigned long long)e->number);
+	else if (e->phase == 'P')
+		mew_writef(w, ",\"id\":\"0x%llx\"", (unsigned long long)e->number);
 	else if (e->phase == 's' || e->phase == 't' || e->phase == 'f')
 		mew_writef(w, ",\"id\":\"0x%llx\"%s", (unsigned long long)e->number, e->phase == 'f' ? ",\"bp\":\"e\"" : "");
 	else if (e->flow_in || e->flow_out)

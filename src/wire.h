@@ -10,7 +10,7 @@
 
 #include "runner.h"
 
-#define MEW_WIRE_PROTOCOL 5u
+#define MEW_WIRE_PROTOCOL 6u
 #define MEW_WIRE_MAX ((size_t)1 << 30)
 
 enum mew_message {

@@ -245,6 +245,9 @@ static void put_stacks_of_case(struct mew_wire *w, const struct mew_case *c)
 		mew_wire_put_number(w, s->allocations);
 		mew_wire_put_number(w, s->net_bytes);
 	}
+	mew_wire_put_number(w, (uint64_t)c->window.pid);
+	mew_wire_put_number(w, c->window.zero_ns);
+	mew_wire_put_number(w, c->window.opened_ns);
 	mew_wire_put_number(w, c->nsamples);
 	for (size_t i = 0; i < c->nsamples; i++) {
 		const struct mew_cpu_sample *s = &c->samples[i];
@@ -271,6 +274,9 @@ static bool get_stacks_of_case(struct mew_wire *w, const struct mew_model *m, st
 		if ((s.stack >= m->nstacks && s.stack != MEW_NO_STACK) || mew_model_add_heap_stack(c, &s) != 0)
 			w->failed = true;
 	}
+	c->window.pid = (int)mew_wire_number(w);
+	c->window.zero_ns = mew_wire_number(w);
+	c->window.opened_ns = mew_wire_number(w);
 	n = mew_wire_number(w);
 	for (uint64_t i = 0; i < n && !w->failed; i++) {
 		struct mew_cpu_sample s = { .stack = (uint32_t)mew_wire_number(w) };

@@ -22,6 +22,7 @@
 #include "trace_check.h"
 #include "trace_log.h"
 #include "trace_merge.h"
+#include "trace_samples.h"
 
 #define SECOND ((int64_t)1000000000)
 #define EPOCH (1700000000 * SECOND)
@@ -219,6 +220,141 @@ static void times_of_no_known_clock_are_dropped(void **data)
 	assert_int_equal(m.dropped, 1);
 }
 
+/* --- samples ---------------------------------------------------------------------------------------------------- */
+
+#define WORKER_ZERO (ZERO + 2 * SECOND)
+
+static void add_samples(struct mew_model *m, struct mew_case *c, const uint32_t *stacks, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct mew_cpu_sample s = { .stack = stacks[i % 3], .thread = i % 4 == 3, .time_ns = (i + 1) * 100400,
+						  .weight_ns = 100000 + i, .blocked = i == 2 };
+
+		assert_int_equal(mew_model_add_sample(c, &s), 0);
+	}
+	assert_non_null(mew_model_row(m, c, MEW_KIND_CPU));
+}
+
+/* A case of one thread, and one that it made itself, in a process whose clock began two seconds into the run. */
+static struct mew_model *sampled(size_t n)
+{
+	static const struct mew_cpu_thread_figures threads[] = { { .name = "benchmark thread 0", .tid = 30 },
+								 { .name = "\"helper\"", .tid = 31 } };
+	struct mew_model *m = mew_model_new();
+	struct mew_case *c = mew_model_case(m, "a \"case\"", "prog");
+	uint32_t module = mew_model_module(m, "/bin/prog", "", 0x1000, false), places[2], stacks[3] = { 0, 0, MEW_NO_STACK };
+
+	assert_non_null(c);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct mew_line line = { mew_model_function(m, i == 0 ? "leaf" : "caller", "a.c", 10 + i, module), 12 };
+
+		places[i] = mew_model_location(m, module, 0x100 + i);
+		assert_int_equal(mew_model_set_lines(m, places[i], &line, 1), 0);
+	}
+	stacks[0] = mew_model_stack(m, places, 2);
+	stacks[1] = mew_model_stack(m, places + 1, 1);
+	c->threads = 1;
+	c->window = (struct mew_sample_window){ 30, WORKER_ZERO, WORKER_ZERO + 1000000 };
+	add_samples(m, c, stacks, n);
+	mew_model_list(m, c, MEW_KIND_CPU, MEW_FIG_BY_THREAD, threads, 2);
+	return m;
+}
+
+static void put_worker(void)
+{
+	char text[400];
+
+	(void)snprintf(text, sizeof text, "[{\"ph\":\"M\",\"pid\":30,\"name\":\"mew_trace\",\"args\":{\"zero_ns\":\"%lld\"}},\n"
+		       "{\"ph\":\"M\",\"pid\":30,\"name\":\"process_name\",\"args\":{\"name\":\"worker\"}},\n"
+		       "{\"ph\":\"X\",\"pid\":30,\"tid\":30,\"name\":\"phase\",\"ts\":1000.000,\"dur\":9000.000},\n", (long long)WORKER_ZERO);
+	put("mew-30-1.json", text);
+}
+
+static void write_samples(size_t n, struct mew_trace_samples *s)
+{
+	struct mew_model *m = sampled(n);
+	struct mew_error err;
+
+	put_worker();
+	assert_int_equal(mew_trace_samples_write(m, directory, s, &err), MEW_OK);
+	mew_model_free(m);
+}
+
+static void samples_are_on_the_line_of_their_thread(void **data)
+{
+	struct mew_trace_samples s = { .samples_max = 100, .nodes_max = 100 };
+	struct mew_trace_merge m;
+	char *text;
+
+	(void)data;
+	write_samples(5, &s);
+	assert_int_equal(s.written, 5);
+	assert_int_equal(s.left_out, 0);
+	text = merge(steady, 2, &m);
+	assert_int_equal(m.thinned, 0);
+	has(text, "\"pid\":30,\"tid\":30,\"cat\":\"disabled-by-default-v8.cpu_profiler\",\"name\":\"Profile\",\"ts\":2001000.000,"
+		  "\"id\":\"0x1\",\"args\":{\"data\":{\"startTime\":2001000}}");
+	has(text, "\"functionName\":\"a \\\"case\\\"\"");
+	has(text, "{\"id\":2,\"parent\":1,\"callFrame\":{\"functionName\":\"caller\",\"scriptId\":0,\"url\":\"a.c\",\"lineNumber\":10,");
+	/* of times 100.4, 200.8, 301.2 and 502.0 us: the error of one is not added to the next */
+	has(text, "\"samples\":[3,2,4,2],\"blocked\":[0,0,1,0],\"weights_ns\":[100000,100001,100002,100004]},"
+		  "\"timeDeltas\":[100,101,100,201]");
+	has(text, "\"pid\":30,\"tid\":31,\"name\":\"thread_name\",\"args\":{\"name\":\"\\\"helper\\\"\"}");
+	has(text, "\"samples\":[3],\"weights_ns\":[100003]},\"timeDeltas\":[402]");
+	free(text);
+}
+
+static void more_samples_than_fit_are_thinned_and_counted(void **data)
+{
+	struct mew_trace_samples s = { .samples_max = 1000, .nodes_max = 100 };
+	struct mew_trace_merge m;
+	char *text;
+
+	(void)data;
+	write_samples(2500, &s);
+	assert_in_range(s.written, 800, 1000);
+	assert_int_equal(s.written + s.left_out, 2500);
+	text = merge(steady, 2, &m);
+	assert_int_equal(m.thinned, s.left_out);
+	has(text, "\"samples_left_out\":16");
+	free(text);
+}
+
+static void trees_are_bounded_too(void **data)
+{
+	struct mew_trace_samples s = { .samples_max = 1000, .nodes_max = 2 };
+	struct mew_trace_merge m;
+
+	(void)data;
+	write_samples(3, &s); /* the second stack is the root and one node; the others need one more */
+	assert_int_equal(s.written, 1);
+	assert_int_equal(s.left_out, 2);
+	free(merge(steady, 2, &m));
+	assert_int_equal(m.thinned, 2);
+}
+
+static void profiles_of_other_programs_move_with_their_file(void **data)
+{
+	struct mew_trace_merge m;
+	char *text;
+
+	(void)data;
+	put("node.json", "[{\"ph\":\"P\",\"pid\":20,\"tid\":3,\"cat\":\"v8\",\"name\":\"Profile\",\"id\":7,\"ts\":1700000001000050,"
+			 "\"args\":{\"data\":{\"startTime\":1700000001000000}}},"
+			 "{\"ph\":\"P\",\"pid\":20,\"tid\":3,\"cat\":\"v8\",\"name\":\"ProfileChunk\",\"id\":7,\"ts\":1700000001000060,"
+			 "\"args\":{\"data\":{\"cpuProfile\":{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"f\"}}],\"samples\":[1]},"
+			 "\"timeDeltas\":[5]}}},"
+			 "{\"ph\":\"P\",\"pid\":20,\"tid\":3,\"name\":\"ProfileChunk\",\"id\":8,\"ts\":1700000001000070,\"args\":{\"data\":{}}},"
+			 "{\"ph\":\"P\",\"pid\":20,\"tid\":3,\"name\":\"ProfileChunk\",\"id\":7,\"ts\":1700000001000080,"
+			 "\"args\":{\"data\":{\"cpuProfile\":{\"samples\":[1,1]},\"timeDeltas\":[5]}}},"
+			 "{\"ph\":\"P\",\"pid\":20,\"tid\":3,\"name\":\"V8Sample\",\"id\":7,\"ts\":1700000001000090,\"args\":{\"data\":{}}}]");
+	text = merge(steady, 2, &m);
+	has(text, "\"ts\":1000050.000,\"id\":\"0x1\",\"args\":{\"data\":{\"startTime\":1000000}}");
+	assert_int_equal(m.dropped, 1); /* the chunk without a begin */
+	assert_int_equal(m.bad, 2);     /* the one that does not add up, and what is neither */
+	free(text);
+}
+
 /* --- the writer's side ------------------------------------------------------------------------------------------ */
 
 static void *other_thread(void *data)
@@ -344,6 +480,10 @@ int main(void)
 		cmocka_unit_test(a_sleep_is_said),
 		cmocka_unit_test(what_lies_before_the_run_moves_all),
 		cmocka_unit_test(times_of_no_known_clock_are_dropped),
+		cmocka_unit_test(samples_are_on_the_line_of_their_thread),
+		cmocka_unit_test(more_samples_than_fit_are_thinned_and_counted),
+		cmocka_unit_test(trees_are_bounded_too),
+		cmocka_unit_test(profiles_of_other_programs_move_with_their_file),
 		cmocka_unit_test(records_of_threads_are_written),
 		cmocka_unit_test(what_does_not_fit_is_counted),
 		cmocka_unit_test(nothing_is_taken_without_a_trace),

@@ -47,6 +47,20 @@ run grep '"half"' deep/er/f.json
 check "... with the section that was left early" 0
 run grep '"state":"MEW_E_LOOP"\|"state":"MEW_E_BODY"' deep/er/f.json
 check "... and its state" 0
+# the samples of the CPU pass
+run "$mew" run --max-time 0.005 --min-warmup-time 0.001 --cpu -k second --json c.mew.json --trace=cpu.json "$bench"
+check "a traced CPU pass" 0 second
+kept=$(sed -n 's/.*"sample_count": *\([0-9]*\).*/\1/p' c.mew.json | head -n 1)
+shown=$(sed -n 's/.*"samples":\[\([0-9,]*\)\].*/\1/p' cpu.json | tr ',' '\n' | grep -c '[0-9]')
+status=0
+[ "$kept" -gt 0 ] && [ "$kept" = "$shown" ] || status=1
+result "... has all its samples on the timeline" $status
+run grep -c '"functionName":"mew_body_second"' cpu.json
+check "... with names, for each thread" 0 '^2$'
+run grep -c '"name":"thread_name","args":{"name":"benchmark thread [01]"}' cpu.json
+check "... which have theirs" 0 '^[2-4]$'
+sound cpu.json "... and the trace is sound"
+
 if run gzip --version; then
 	run "$mew" run $fast -k first --trace=z.json.gz "$bench"
 	gzip -dc z.json.gz >z.json
@@ -165,6 +179,19 @@ bad "a begin without an end" 'without an end' '{"ph":"B","pid":1,"tid":1,"name":
 bad "an arrow without an end" 'arrow without an end' '{"ph":"s","pid":1,"tid":1,"name":"b","cat":"c","id":1,"ts":1}'
 bad "an arrow with one end" 'arrow with one end' "{$x,\"ts\":0,\"dur\":5,\"bind_id\":\"0x1\",\"flow_out\":true}"
 bad "a span without an end" 'span without an end' '{"ph":"b","pid":1,"tid":1,"name":"b","cat":"c","id":1,"ts":1}'
+p='"ph":"P","pid":1,"tid":1,"cat":"c"'
+begin="{$p,\"name\":\"Profile\",\"id\":\"0x1\",\"ts\":1,\"args\":{\"data\":{\"startTime\":1}}}"
+chunk() { # NODES SAMPLES DELTAS
+	echo "{$p,\"name\":\"ProfileChunk\",\"id\":\"0x1\",\"ts\":2,\"args\":{\"data\":{\"cpuProfile\":{\"nodes\":[$1],\"samples\":[$2]},\"timeDeltas\":[$3]}}}"
+}
+root='{"id":1,"callFrame":{"functionName":"f"}}'
+bad "a chunk of no profile" 'did not begin' "$(chunk "$root" 1 1)"
+bad "two profiles of one id" 'second profile' "$begin,$begin"
+bad "a node on nothing" 'hangs on one' "$begin,$(chunk '{"id":2,"parent":1,"callFrame":{"functionName":"f"}}' '' '')"
+bad "two nodes of one id" 'have one id' "$begin,$(chunk "$root,$root" '' '')"
+bad "a sample of no node" 'node that is not there' "$begin,$(chunk "$root" 2 1)"
+bad "a sample before zero" 'before zero' "$begin,$(chunk "$root" 1 -5)"
+bad "more samples than times" 'as many of the one' "$begin,$(chunk "$root" 1,1 1)"
 bad "an unknown phase" 'ph is none' '{"ph":"Z","pid":1,"tid":1,"name":"b","ts":1}'
 bad "times that go back" 'later time' "{$x,\"ts\":10,\"dur\":1},{$x,\"ts\":3,\"dur\":1}"
 bad "a time below zero" 'before zero' "{$x,\"ts\":-1,\"dur\":5}"
