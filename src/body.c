@@ -21,11 +21,14 @@ static void *run_body(void *data)
 {
 	struct body *b = data;
 	bool threaded = b->st->block->threads > 1;
+	unsigned sections;
 
 	if (threaded)
 		mew_trace_thread_enter(b->st->thread);
+	sections = mew_trace_sections();
 	mew_entry_call(b->item->entry->run, b->st, b->item->entry->arg);
 	mew_state_leave(b->st);
+	mew_trace_settle(sections);
 	if (threaded)
 		mew_trace_thread_leave();
 	return NULL;

@@ -40,6 +40,8 @@ static struct mew_trace_thread *join(void)
 		}
 		t->owner = t->tid = mew_os_tid();
 		t->announced = false;
+		t->nopen = t->beyond = 0;
+		t->settled_ns = 0;
 		(void)prctl(PR_GET_NAME, t->name);
 		__atomic_store_n(&t->use, MEW_TRACE_USED, __ATOMIC_RELEASE);
 		return t;
@@ -85,6 +87,7 @@ void mew_trace_thread_enter(unsigned index)
 
 void mew_trace_thread_leave(void)
 {
+	mew_trace_settle(0);
 	if (mine != NULL)
 		__atomic_store_n(&mine->use, MEW_TRACE_LEFT, __ATOMIC_RELEASE);
 	mine = NULL;
@@ -97,6 +100,69 @@ uint64_t mew_trace_now(void)
 	return now != 0 ? now : 1;
 }
 
+/* --- sections --------------------------------------------------------------------------------------------------- */
+
+uint64_t mew_section_open_(const char *name)
+{
+	uint64_t now;
+
+	if (mine == NULL)
+		mine = join();
+	now = mew_trace_now();
+	if (mine != NULL && mine->nopen < MEW_TRACE_OPEN)
+		mine->open[mine->nopen++] = (struct mew_trace_open){ name, now };
+	else if (mine != NULL)
+		mine->beyond++;
+	return now;
+}
+
+/* What is deeper than `depth` was left without its end. */
+static void leave(unsigned depth, uint64_t end_ns)
+{
+	while (mine->nopen > depth) {
+		const struct mew_trace_open *o = &mine->open[--mine->nopen];
+		struct mew_trace_record r = { MEW_TRACE_UNFINISHED, "section", o->name, o->start_ns, end_ns - o->start_ns };
+
+		mew_trace_push(&r);
+	}
+}
+
+/* Takes a section off the open ones; false when it has been shown already. */
+static bool close_section(const struct mew_section *s, uint64_t end_ns)
+{
+	unsigned at;
+
+	if (mine == NULL)
+		return true;
+	for (at = mine->nopen; at > 0; at--)
+		if (mine->open[at - 1].start_ns == s->start_ && mine->open[at - 1].name == s->name_)
+			break;
+	if (at > 0) {
+		leave(at, end_ns);
+		mine->nopen--;
+	} else if (mine->beyond > 0) {
+		mine->beyond--;
+	} else {
+		return s->start_ >= mine->settled_ns;
+	}
+	return true;
+}
+
+unsigned mew_trace_sections(void)
+{
+	return mine != NULL ? mine->nopen : 0;
+}
+
+void mew_trace_settle(unsigned sections)
+{
+	if (mine == NULL || mine->nopen <= sections)
+		return;
+	mine->settled_ns = mew_trace_now();
+	(void)__atomic_fetch_add(&mew_trace_threads_.lost, mine->beyond, __ATOMIC_RELAXED);
+	mine->beyond = 0;
+	leave(sections, mine->settled_ns);
+}
+
 void mew_section_put_(const struct mew_section *s)
 {
 	struct mew_trace_record r = {
@@ -107,7 +173,8 @@ void mew_section_put_(const struct mew_section *s)
 		.value = mew_os_now_ns() - s->start_,
 	};
 
-	mew_trace_push(&r);
+	if (s->stream_ != NULL || close_section(s, r.time_ns + r.value))
+		mew_trace_push(&r);
 }
 
 void mew_mark_put_(const char *name)

@@ -11,7 +11,7 @@
 #define MEW_TRACE_RECORDS 16384u       /* in each ring */
 #define MEW_TRACE_OWN_TID 0x800000     /* benchmark thread i of any block; above what the kernel hands out */
 
-enum mew_trace_kind { MEW_TRACE_SLICE, MEW_TRACE_ASYNC, MEW_TRACE_MARK, MEW_TRACE_COUNTER };
+enum mew_trace_kind { MEW_TRACE_SLICE, MEW_TRACE_UNFINISHED, MEW_TRACE_ASYNC, MEW_TRACE_MARK, MEW_TRACE_COUNTER };
 
 struct mew_trace_record {
 	enum mew_trace_kind kind;
@@ -23,6 +23,12 @@ struct mew_trace_record {
 
 enum mew_trace_use { MEW_TRACE_FREE, MEW_TRACE_CLAIMED, MEW_TRACE_USED, MEW_TRACE_LEFT };
 
+#define MEW_TRACE_OPEN 64u /* sections inside each other that are remembered */
+struct mew_trace_open { /* a section that has begun */
+	const char *name;
+	uint64_t start_ns;
+};
+
 struct mew_trace_thread { /* use is atomic; the rest is written before it becomes USED */
 	int use;
 	int owner;      /* kernel id of the thread */
@@ -30,6 +36,9 @@ struct mew_trace_thread { /* use is atomic; the rest is written before it become
 	char name[32];
 	bool announced; /* its name is in the file; the log's */
 	struct mew_ring ring;
+	struct mew_trace_open open[MEW_TRACE_OPEN]; /* outermost first; the thread's own until it is gone */
+	unsigned nopen, beyond; /* there; and deeper than that */
+	uint64_t settled_ns;    /* what began before this and is not open was ended for it */
 };
 
 struct mew_trace_threads {
@@ -53,5 +62,10 @@ void mew_trace_thread_ready(void);
  */
 void mew_trace_thread_enter(unsigned index);
 void mew_trace_thread_leave(void);
+
+/* Sections that are open on the calling thread. */
+unsigned mew_trace_sections(void);
+/* End, as unfinished, those that were opened since there were so many. Context: outside windows. */
+void mew_trace_settle(unsigned sections);
 
 #endif

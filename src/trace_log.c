@@ -211,6 +211,7 @@ void mew_trace_log_end(void)
 {
 	if (!mew_trace_is_on())
 		return;
+	mew_trace_settle(0);
 	mew_trace_drain();
 	__atomic_store_n(&mew_trace_active_, 0, __ATOMIC_RELEASE);
 	if (state.fd >= 0 && state.pid == (int)getpid())
@@ -218,12 +219,12 @@ void mew_trace_log_end(void)
 	state.fd = -1;
 }
 
-__attribute__((constructor)) static void begin_by_environment(void)
 uint64_t mew_trace_log_zero(void)
 {
 	return mew_trace_is_on() && state.pid == (int)getpid() ? state.zero_ns : 0;
 }
 
+__attribute__((constructor)) static void begin_by_environment(void)
 {
 	const char *directory = secure_getenv(MEW_TRACE_DIR_VARIABLE);
 
@@ -271,9 +272,12 @@ static void put_record(const struct mew_trace_record *r, int tid)
 {
 	switch (r->kind) {
 	case MEW_TRACE_SLICE:
+	case MEW_TRACE_UNFINISHED:
 		event("X", r->group, r->name, tid);
 		at_time(r->time_ns);
 		at("dur", r->value > 0 ? r->value : 1);
+		if (r->kind == MEW_TRACE_UNFINISHED)
+			mew_trace_text_add(&state.text, ",\"args\":{\"unfinished\":true}");
 		done();
 		break;
 	case MEW_TRACE_ASYNC:
@@ -425,6 +429,14 @@ static void drain_thread(struct mew_trace_thread *t)
 	while (mew_ring_pop(&t->ring, &r)) {
 		announce(t);
 		put_record(&r, state.is_main && t->tid == state.pid ? MEW_TRACE_MAIN_TID : t->tid);
+	}
+	while (gone && t->nopen > 0) {
+		const struct mew_trace_open *o = &t->open[--t->nopen];
+
+		announce(t);
+		put_record(&(struct mew_trace_record){ MEW_TRACE_UNFINISHED, "section", o->name, o->start_ns,
+						       mew_os_now_ns() - o->start_ns },
+			   t->tid);
 	}
 	if (gone)
 		__atomic_store_n(&t->use, MEW_TRACE_FREE, __ATOMIC_RELEASE);

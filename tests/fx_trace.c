@@ -5,6 +5,7 @@
 #include <mew.h>
 #include <mew/trace.h>
 
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,24 @@ MEW_BENCHMARK_NAMED(fails, "fails")
 			break;
 		}
 	}
+}
+
+/* What a failing assertion does: the inner section and the outer one are left without their ends. */
+MEW_BENCHMARK_NAMED(jumps, "jumps")
+{
+	static jmp_buf back;
+
+	if (setjmp(back) == 0) {
+		MEW_LOOP(st) {
+			struct mew_section outer = mew_section_begin("jumped over");
+
+			mew_section("jumped out of")
+				longjmp(back, 1);
+			mew_section_end(&outer);
+		}
+	}
+	mew_section("after the jump")
+		mew_fail(st, "it jumped, on purpose");
 }
 
 /* The process that asked for the trace dies in the middle of it. */

@@ -393,6 +393,41 @@ static void records_of_threads_are_written(void **data)
 		fail_msg("%s", said);
 }
 
+static void sections_that_were_left_end_with_what_is_around_them(void **data)
+{
+	struct mew_section outer, inner, late;
+	char path[200], *text;
+	struct mew_error err;
+	unsigned before;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	outer = mew_section_begin("outer");
+	inner = mew_section_begin("inner");
+	mew_section_end(&outer); /* as after a longjmp: nobody ends the inner one */
+	before = mew_trace_sections();
+	late = mew_section_begin("late");
+	mew_trace_settle(before);
+	mew_section_end(&late); /* it is on the timeline already */
+	mew_section_end(&inner);
+	(void)mew_section_begin("last");
+	mew_trace_log_end();
+	text = get_file(path);
+	for (const char *name = "inner\0late\0last\0"; *name != '\0'; name += strlen(name) + 1) {
+		const char *at = strstr(text, name), *line;
+
+		assert_non_null(at);
+		line = strstr(at, "\"unfinished\":true");
+		assert_non_null(line);
+		assert_true(line < strchr(at, '\n'));
+	}
+	assert_null(strstr(strstr(text, "\"late\"") + 1, "\"late\""));
+	assert_true(strchr(strstr(text, "\"outer\""), '}') < strchr(strstr(text, "\"outer\""), '\n'));
+	assert_int_equal(*(strchr(strstr(text, "\"outer\""), '}') + 1), ','); /* without arguments */
+	free(text);
+}
+
 static void what_does_not_fit_is_counted(void **data)
 {
 	char path[200], *text;
@@ -484,6 +519,7 @@ int main(void)
 		cmocka_unit_test(more_samples_than_fit_are_thinned_and_counted),
 		cmocka_unit_test(trees_are_bounded_too),
 		cmocka_unit_test(profiles_of_other_programs_move_with_their_file),
+		cmocka_unit_test(sections_that_were_left_end_with_what_is_around_them),
 		cmocka_unit_test(records_of_threads_are_written),
 		cmocka_unit_test(what_does_not_fit_is_counted),
 		cmocka_unit_test(nothing_is_taken_without_a_trace),

@@ -47,6 +47,16 @@ run grep '"half"' deep/er/f.json
 check "... with the section that was left early" 0
 run grep '"state":"MEW_E_LOOP"\|"state":"MEW_E_BODY"' deep/er/f.json
 check "... and its state" 0
+run "$mew" run $fast -k jumps --trace=jumps.json "$bench"
+check "a body that a longjmp left fails alone" 1 '' 'wrote jumps.json'
+for name in 'jumped over' 'jumped out of'; do
+	run grep -c "\"cat\":\"section\",\"name\":\"$name\",.*\"unfinished\":true" jumps.json
+	check "... its section \"$name\" ends with the body and says so" 0 '^2$'
+done
+run grep -c '"name":"after the jump","ts":[0-9.]*,"dur":[0-9.]*}' jumps.json
+check "... and what came after it is whole" 0 '^2$'
+sound jumps.json "... and the trace is sound"
+
 # the samples of the CPU pass
 run "$mew" run --max-time 0.005 --min-warmup-time 0.001 --cpu -k second --json c.mew.json --trace=cpu.json "$bench"
 check "a traced CPU pass" 0 second

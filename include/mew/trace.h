@@ -40,20 +40,23 @@ MEW_API uint64_t mew_trace_now(void);
 MEW_API const char *mew_trace_name(const char *text);
 
 /* Private: the halves that act. */
+MEW_API uint64_t mew_section_open_(const char *name);
 MEW_API void mew_section_put_(const struct mew_section *s);
 MEW_API void mew_mark_put_(const char *name);
 MEW_API int mew_stream_put_(const char *stream, const char *name, uint64_t start_ns, uint64_t end_ns);
 
 /*
  * A stretch of the calling thread's time. Sections nest; one that overlaps its neighbour in part is drawn on a line of
- * its own. Both ends must be on one thread. Context: any thread, also in a timing loop.
+ * its own. Both ends must be on one thread. One that is never ended, since a longjmp or a failed assertion left it, ends
+ * where one around it ends, or the body, or the thread, and is marked `unfinished`. Context: any thread, also in a timing
+ * loop.
  */
 static inline struct mew_section mew_section_begin(const char *name)
 {
 	struct mew_section s = { name, MEW_NULL_, 0 };
 
 	if (__builtin_expect(mew_trace_active_, 0))
-		s.start_ = mew_trace_now();
+		s.start_ = mew_section_open_(name);
 	return s;
 }
 static inline void mew_section_end(struct mew_section *s)
@@ -64,7 +67,7 @@ static inline void mew_section_end(struct mew_section *s)
 }
 
 /*
- * mew_section(name) { ... }   the block is a section, on every way out of it but longjmp; a break leaves this block only
+ * mew_section(name) { ... }   the block is a section, on every way out of it; a break leaves this block only
  */
 #define mew_section(name) MEW_SECTION_IN_(name, MEW_JOIN_(mew_section_, __LINE__), MEW_JOIN_(mew_once_, __LINE__))
 #define MEW_SECTION_IN_(name, section, once)                                                                           \
