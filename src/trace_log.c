@@ -122,6 +122,7 @@ static void head(void)
 	done();
 	if (state.is_main) {
 		metadata("process_name", 0, "name", "mew");
+		sort_index("process_sort_index", 0, 0);
 		metadata("thread_name", MEW_TRACE_MAIN_TID, "name", "run");
 	} else {
 		metadata("process_name", 0, "name", program_invocation_short_name);
