@@ -134,9 +134,13 @@ static bool grow(struct mew_trace_events *events)
 	size_t capacity = events->capacity == 0 ? 1024 : events->capacity * 2;
 	struct mew_trace_event *list;
 
+	if (events->n >= MEW_TRACE_EVENTS_MAX) {
+		events->full = true;
+		return false;
+	}
 	if (events->n < events->capacity)
 		return true;
-	list = events->n < MEW_TRACE_EVENTS_MAX ? realloc(events->list, capacity * sizeof *list) : NULL;
+	list = realloc(events->list, capacity * sizeof *list);
 	if (list == NULL) {
 		events->failed = true;
 		return false;
@@ -256,7 +260,12 @@ int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *s, 
 		usable = mew_cursor_peek(&c) == '{' && read_object(events, s, file, &c);
 	s->cut = is_array && c.state == MEW_CURSOR_CUT;
 	if (events->failed)
-		return mew_error_set(err, MEW_E_NOMEM, "%s: too many events, or no memory for them", s->name);
+		return mew_error_set(err, MEW_E_NOMEM, "%s: no memory for its events", s->name);
+	if (events->full) {
+		events->full = false;
+		events->n = before;
+		return mew_error_set(err, MEW_E_INVALID, "%s: too many events, %zu fit into a trace", s->name, MEW_TRACE_EVENTS_MAX);
+	}
 	if (usable && (s->cut || (c.state == MEW_CURSOR_FINE && mew_cursor_peek(&c) == '\0')))
 		return MEW_OK;
 	events->n = before;
@@ -269,5 +278,5 @@ int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *s, 
 void mew_trace_events_fini(struct mew_trace_events *events)
 {
 	free(events->list);
-	*events = (struct mew_trace_events){ NULL, 0, 0, 0, 0, false };
+	*events = (struct mew_trace_events){ NULL, 0, 0, 0, 0, false, false };
 }

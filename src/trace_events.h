@@ -29,6 +29,7 @@ struct mew_trace_events {
 	uint64_t dropped; /* events that had no partner or that no viewer could show */
 	uint64_t numbers;
 	bool failed;      /* no memory: the list is a part */
+	bool full;        /* the file that is being read has too many */
 };
 
 struct mew_trace_source { /* one file of events */
@@ -50,8 +51,8 @@ struct mew_trace_source { /* one file of events */
 /*
  * Append the events of a file. An event of a wrong type is left out and counted.
  *
- * Returns  MEW_OK; MEW_E_INVALID when the text is no JSON, or neither an array nor an object with traceEvents (then none
- *          of its events is in the list); MEW_E_NOMEM
+ * Returns  MEW_OK; MEW_E_INVALID when the text is no JSON, neither an array nor an object with traceEvents, or too much
+ *          of one (then none of its events is in the list); MEW_E_NOMEM
  */
 int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *source, uint32_t file, struct mew_error *err);
 void mew_trace_events_fini(struct mew_trace_events *events);

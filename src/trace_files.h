@@ -13,7 +13,7 @@ struct mew_trace_files {
 };
 
 /*
- * Read every *.json of a directory in the order of their names. Links, files that are too large, unreadable ones and
+ * Read every *.json of a directory in the order of their names, mew's own first. Links, files that are too large, unreadable ones and
  * ones that are no trace are told to `say` and passed over.
  *
  * directory  open; borrowed

@@ -129,6 +129,22 @@ done
 run sh -c 'grep -o "\"pid\":[0-9]*,[^}]*\"name\":\"process_name\",\"args\":{\"name\":\"\(other\|third\)\"" h.json | cut -d, -f1 | sort -u | wc -l'
 check "... one number for two processes becomes two" 0 '^2$'
 sound h.json "... and the trace is sound"
+# each is small enough, and all of them are too many; the program's own come first, whatever they are called
+cat >many.sh <<'END'
+cd "$MEW_TRACE_DIR" || exit 1
+{ echo '['; head -c 62914560 /dev/zero | tr '\0' ' '; echo ']'; } >a.json
+for name in b c d e; do ln a.json $name.json; done
+printf '[{"ph":"i","pid":88,"name":"fits in","ts":%s000000}]' "$(date +%s)" >z.json
+END
+export FX_TRACE_CHILD="sh $work/many.sh"
+run "$mew" run $fast -k second --trace=many.json "$bench"
+check "fragments that are too much together: the run ends well" 0 second 'e.json: 60 MiB are too much, at most 1[0-9] are read; it is passed over'
+status=0
+[ "$(grep -c 'passed over' err)" = 1 ] || status=1
+grep -q '"name":"fits in"' many.json && grep -q '"name":"memory/value"' many.json || status=1
+result "... and the others are on the timeline" $status
+sound many.json "... which is sound"
+rm -f many.json
 # shellcheck disable=SC2089,SC2090 # a command line for sh -c
 export FX_TRACE_CHILD='rm -rf "$MEW_TRACE_DIR"'
 run "$mew" run $fast -k second --trace=gone.json "$bench"
