@@ -13,11 +13,14 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli_trace.h"
 #include "mew/trace.h"
 #include "trace_check.h"
 #include "trace_log.h"
@@ -482,6 +485,68 @@ static void a_directory_that_is_a_link_is_refused(void **data)
 	assert_int_equal(unlink(link), 0);
 }
 
+/* --- the command's side ----------------------------------------------------------------------------------------- */
+
+static size_t count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	size_t n = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *d = readdir(dir); d != NULL; d = readdir(dir))
+		n += d->d_name[0] != '.';
+	(void)closedir(dir);
+	return n;
+}
+
+/* Begins a traced run in the folder; a child of it may leave by exit(), too. */
+static void leave_by_exit(bool with_child)
+{
+	struct mew_cli_trace t = { .file = "sub/t.json" };
+	pid_t child = -1;
+	int status = 0;
+
+	if (chdir(folder) != 0 || setenv("TMPDIR", folder, 1) != 0 || mew_cli_trace_begin(&t) != MEW_EXIT_FINE)
+		_exit(100);
+	if (count_entries(folder) != 2 || count_entries("sub") != 1) /* the directory of fragments, and sub/t.json.partial */
+		_exit(101);
+	if (with_child && (child = fork()) == 0)
+		exit(0);
+	if (with_child && (waitpid(child, &status, 0) != child || count_entries(folder) != 2 || count_entries("sub") != 1))
+		_exit(102);
+	exit(7);
+}
+
+static int code_of(void (*body)(bool), bool argument)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		body(argument);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void an_exit_leaves_nothing_behind(void **data)
+{
+	char path[200];
+
+	(void)data;
+	assert_int_equal(code_of(leave_by_exit, false), 7);
+	(void)snprintf(path, sizeof path, "%s/sub", folder);
+	assert_int_equal(count_entries(path), 0);
+	assert_int_equal(count_entries(folder), 1);
+}
+
+static void the_exit_of_a_child_takes_nothing_away(void **data)
+{
+	(void)data;
+	assert_int_equal(code_of(leave_by_exit, true), 7);
+	assert_int_equal(count_entries(folder), 1);
+}
+
 /* 1,000 cases of 5 phases: counted, since a clock would judge the machine. */
 static void a_large_run_is_small(void **data)
 {
@@ -525,6 +590,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_taken_without_a_trace),
 		cmocka_unit_test(a_section_that_ends_before_it_starts_is_refused),
 		cmocka_unit_test(a_directory_that_is_a_link_is_refused),
+		cmocka_unit_test(an_exit_leaves_nothing_behind),
+		cmocka_unit_test(the_exit_of_a_child_takes_nothing_away),
 		cmocka_unit_test(a_large_run_is_small),
 	};
 	struct CMUnitTest with_folder[MEW_COUNTOF(trace)];

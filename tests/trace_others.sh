@@ -100,20 +100,33 @@ clean "... and leaves nothing behind"
 
 # --- stopped in the middle
 
-stop() { # SIGNAL
-	"$mew" run --min-time 20 --max-time 20 -k first --trace=stopped.json "$bench" >out 2>err </dev/null &
+stop() { # SIGNAL PHASE COMMAND...: once its fragments tell of the phase; before one was measured there is no run to show
+	signal=$1
+	phase=$2
+	shift 2
+	"$@" >out 2>err </dev/null &
 	pid=$!
-	tries=0 # until something was measured: before that there is no run to show
-	while ! grep -qs calibration/loops tmp/mew-trace.*/mew-*.json && [ $tries -lt 600 ]; do
+	tries=0
+	while ! grep -qs "$phase" tmp/mew-trace.*/mew-*.json && [ $tries -lt 600 ]; do
 		sleep 0.05
 		tries=$((tries + 1))
 	done
-	kill -"$1" $pid
+	kill -"$signal" $pid
 	wait $pid
 	code=$?
 }
-stop TERM
-check "a run that is interrupted" 4 '' 'wrote stopped.json'
+for signal in TERM INT; do
+	stop $signal calibration/loops "$mew" run --min-time 20 --max-time 20 -k first --trace=stopped.json "$bench"
+	check "a run that gets SIG$signal" 4 '' 'wrote stopped.json'
+	run "$mew" trace-check stopped.json
+	check "... has a sound trace" 0 ', 0 faults$'
+	shows stopped.json "... that tells how it ended" '"cat":"run","name":"run".*"exit_code":4'
+	rm -f stopped.json
+	clean "... and leaves nothing else behind"
+done
+# shellcheck disable=SC2086 # a list of words
+stop INT measurement/value $gate --rounds 1000 --samples 200 --trace=stopped.json
+check "a gate that is interrupted" 4 '' 'wrote stopped.json'
 run "$mew" trace-check stopped.json
 check "... has a sound trace" 0 ', 0 faults$'
 rm -f stopped.json
