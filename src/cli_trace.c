@@ -147,18 +147,46 @@ static int begin(const struct mew_cli_trace *t)
 	return MEW_EXIT_FINE;
 }
 
-int mew_cli_trace_begin(const struct mew_cli_trace *t)
+static int join_other(const char *directory)
 {
-	const char *inherited = getenv(MEW_TRACE_DIR_VARIABLE);
-	static bool registered;
-
-	if (t->file == NULL)
-		return MEW_EXIT_FINE;
-	if (inherited != NULL && inherited[0] != '\0') {
+	if (mew_trace_is_on()) {
 		mew_cli_complain("--trace: this run is part of a traced one and shows there; unset %s for a file of its own",
 				 MEW_TRACE_DIR_VARIABLE);
 		return MEW_EXIT_FINE;
 	}
+	mew_cli_complain("--trace: %s is \"%s\", no directory of this user's own; unset it", MEW_TRACE_DIR_VARIABLE, directory);
+	return MEW_EXIT_USAGE;
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* The file behind a blank, as other flags have it, would be a program to run. */
+static const char *stray_file(const struct mew_cli_trace *t)
+{
+	for (int i = 0; i + 1 < t->argc; i++)
+		if (strcmp(t->argv[i], "--trace") == 0 && (ends_in(t->argv[i + 1], ".json") || ends_in(t->argv[i + 1], ".json.gz")))
+			return t->argv[i + 1];
+	return NULL;
+}
+
+int mew_cli_trace_begin(const struct mew_cli_trace *t)
+{
+	const char *inherited = getenv(MEW_TRACE_DIR_VARIABLE), *stray = stray_file(t);
+	static bool registered;
+
+	if (t->file == NULL)
+		return MEW_EXIT_FINE;
+	if (stray != NULL) {
+		mew_cli_complain("--trace: the file follows a '=': --trace=%s", stray);
+		return MEW_EXIT_USAGE;
+	}
+	if (inherited != NULL && inherited[0] != '\0')
+		return join_other(inherited);
 	if (!registered && atexit(discard) == 0)
 		registered = true;
 	trace.pid = (int)getpid();

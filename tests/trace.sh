@@ -102,6 +102,25 @@ ls inherited | wc -l >after
 run cmp before after
 check "a directory that is a link is refused" 0
 
+run env MEW_TRACE_DIR="$work/missing" "$bench" $fast -k first
+check "a directory that is missing costs the fragment alone" 0
+run env MEW_TRACE_DIR="$work/missing" "$mew" run $fast -k first --trace=i.json "$bench"
+check "... but not when a trace is asked for" 2 '' 'missing", no directory of this user'
+run "$mew" run $fast -k first --trace i.json "$bench"
+check "a file behind a blank is no program" 2 '' "follows a '=': --trace=i.json"
+run "$mew" run $fast -k first --trace= "$bench"
+check "... and a file needs a name" 2 '' 'not a file name'
+run "$mew" run $fast -k first --trace=0 "$bench"
+check "... which may be 0" 0 '' 'wrote 0 '
+FX_TRACE_CHILD="'$mew' run -q $fast --cpu -k first --trace '$bench'" \
+	"$mew" run $fast -k second --cpu --trace=nested.json "$bench" >out 2>err </dev/null
+code=$?
+check "a traced run inside a traced run" 0 second 'wrote nested.json'
+run sh -c 'grep -o "\"pid\":[0-9]*,\"tid\":[0-9]*,.*\"name\":\"Profile\"" nested.json | cut -d, -f1 | sort -u | while read -r pid; do
+	grep -c "$pid,.*\"args\":{\"name\":\"fx_trace (CPU pass)\"" nested.json; done | sort | uniq -c | tr -s " "'
+check "... shows the samples of both, each in its process" 0 '^ [34] 1$'
+sound nested.json "... and is sound"
+
 # what children leave: $MEW_TRACE_DIR is theirs to write
 cat >hostile.sh <<'END'
 cd "$MEW_TRACE_DIR" || exit 1
