@@ -74,15 +74,15 @@ static size_t slot_of(const struct tree *t, uint32_t parent, uint32_t function)
 
 static bool tree_grow(struct tree *t)
 {
-	uint32_t *slots = calloc(t->nslots * 2, sizeof *slots);
-	struct node *nodes = slots != NULL ? realloc(t->nodes, (size_t)t->capacity * 2 * sizeof *nodes) : NULL;
+	uint32_t *slots = calloc(t->nslots * 2, sizeof *slots), capacity = t->capacity > 0 ? t->capacity * 2 : 256;
+	struct node *nodes = slots != NULL ? realloc(t->nodes, capacity * sizeof *nodes) : NULL;
 
 	if (nodes == NULL) {
 		free(slots);
 		return false;
 	}
 	t->nodes = nodes;
-	t->capacity *= 2;
+	t->capacity = capacity;
 	free(t->slots);
 	t->slots = slots;
 	t->nslots *= 2;
