@@ -106,7 +106,7 @@ int main(void)
 	struct text text;
 	size_t events = 0;
 	FILE *f;
-	int directory;
+	int directory = -1;
 
 	if (mkdtemp(folder) == NULL || (directory = open(folder, O_RDONLY | O_DIRECTORY)) < 0)
 		fail(folder);
