@@ -30,7 +30,7 @@ static void *run_body(void *data)
 	mew_state_leave(b->st);
 	mew_trace_settle(sections);
 	if (threaded)
-		mew_trace_thread_leave();
+		mew_trace_thread_leave(b->item->key);
 	return NULL;
 }
 

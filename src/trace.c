@@ -41,7 +41,7 @@ static struct mew_trace_thread *join(void)
 		t->owner = t->tid = mew_os_tid();
 		t->announced = false;
 		t->nopen = t->beyond = 0;
-		t->settled_ns = 0;
+		t->entered_ns = t->settled_ns = 0;
 		(void)prctl(PR_GET_NAME, t->name);
 		__atomic_store_n(&t->use, MEW_TRACE_USED, __ATOMIC_RELEASE);
 		return t;
@@ -76,6 +76,7 @@ void mew_trace_thread_enter(unsigned index)
 	if (mine == NULL)
 		return;
 	mine->tid = MEW_TRACE_OWN_TID + (int)index;
+	mine->entered_ns = mew_trace_now();
 	memcpy(mine->name, "benchmark thread ", at);
 	for (unsigned power = 1000; power > 0; power /= 10) /* at most 1024 of them */
 		if (index >= power || power == 1) {
@@ -85,19 +86,26 @@ void mew_trace_thread_enter(unsigned index)
 	mine->name[at] = '\0';
 }
 
-void mew_trace_thread_leave(void)
-{
-	mew_trace_settle(0);
-	if (mine != NULL)
-		__atomic_store_n(&mine->use, MEW_TRACE_LEFT, __ATOMIC_RELEASE);
-	mine = NULL;
-}
-
 uint64_t mew_trace_now(void)
 {
 	uint64_t now = mew_os_now_ns();
 
 	return now != 0 ? now : 1;
+}
+
+void mew_trace_thread_leave(const char *name)
+{
+	struct mew_trace_record r = { .kind = MEW_TRACE_SLICE, .group = "body", .name = name };
+
+	if (mine == NULL)
+		return;
+	mew_trace_settle(0);
+	r.time_ns = mine->entered_ns;
+	r.value = mew_os_now_ns() - r.time_ns;
+	if (r.time_ns != 0)
+		mew_trace_push(&r);
+	__atomic_store_n(&mine->use, MEW_TRACE_LEFT, __ATOMIC_RELEASE);
+	mine = NULL;
 }
 
 /* --- sections --------------------------------------------------------------------------------------------------- */

@@ -38,6 +38,7 @@ struct mew_trace_thread { /* use is atomic; the rest is written before it become
 	struct mew_ring ring;
 	struct mew_trace_open open[MEW_TRACE_OPEN]; /* outermost first; the thread's own until it is gone */
 	unsigned nopen, beyond; /* there; and deeper than that */
+	uint64_t entered_ns;    /* of a benchmark thread; 0: it is none */
 	uint64_t settled_ns;    /* what began before this and is not open was ended for it */
 };
 
@@ -58,10 +59,10 @@ void mew_trace_thread_ready(void);
 
 /*
  * Benchmark thread `index` of a block: it has its ring before the window, and the same line of the timeline in all
- * blocks. leave: the thread ends; call it on the same thread.
+ * blocks. leave: the thread ends, and what it did since then is a slice called `name`; call it on the same thread.
  */
 void mew_trace_thread_enter(unsigned index);
-void mew_trace_thread_leave(void);
+void mew_trace_thread_leave(const char *name);
 
 /* Sections that are open on the calling thread. */
 unsigned mew_trace_sections(void);

@@ -69,6 +69,8 @@ run grep -c '"functionName":"mew_body_second"' cpu.json
 check "... with names, for each thread" 0 '^2$'
 run grep -c '"name":"thread_name","args":{"name":"benchmark thread [01]"}' cpu.json
 check "... which have theirs" 0 '^[2-4]$'
+run grep -c '"tid":838860[89],"cat":"body","name":"second"' cpu.json
+check "... and show the body on them in each block" 0 '^[1-9][0-9]*$'
 sound cpu.json "... and the trace is sound"
 
 if run gzip --version; then
