@@ -11,6 +11,7 @@
 
 #include "ehframe.h"
 #include "modules.h"
+#include "unwind_code_x86_64.h"
 #include "unwind_rules.h"
 
 #include "hotpath.h"
@@ -194,45 +195,9 @@ READS_STACKS static int step_out_of_signal(struct frame *f, const struct mew_unw
 	return set_bounds(f, t, &r) ? STEPPED : MEW_STOP_BAD_STACK;
 }
 
-/* A byte of the code that was interrupted; 0 in another page, which may not be there. */
-READS_STACKS static unsigned code_byte(uintptr_t ip, int at)
-{
-	uintptr_t byte = ip + (uintptr_t)(intptr_t)at;
-
-	return (byte ^ ip) >> 12 == 0 ? *(const volatile uint8_t *)byte : 0;
-}
-
-static bool code_is(uintptr_t ip, int at, unsigned first, unsigned second)
-{
-	return code_byte(ip, at) == first && code_byte(ip, at + 1) == second;
-}
-
-/*
- * Linkage stubs that a linker wrote without unwind rules (lld writes none, GNU ld none for static programs): how many
- * words lie between rsp and the CFA; 0 when the code is no stub. Forms, each perhaps behind endbr64 and bnd:
- *
- *	entry    jmp *m (ff 25); push n (68 and 4 bytes); jmp head (e9)
- *	head     push *m (ff 35 and 4 bytes); jmp *m
- */
-static uintptr_t stub_words(uintptr_t ip)
-{
-	int at = code_is(ip, 0, 0xf3, 0x0f) && code_is(ip, 2, 0x1e, 0xfa) ? 4 : 0;
-	int behind;
-
-	at += code_byte(ip, at) == 0xf2;
-	behind = at == 1 ? 1 : 0;
-	if (code_is(ip, at, 0xff, 0x25))
-		return code_is(ip, at - behind - 6, 0xff, 0x35) ? 3 : 1;
-	if (code_is(ip, at, 0xff, 0x35))
-		return code_is(ip, at + 6, 0xff, 0x25) || code_is(ip, at + 7, 0xff, 0x25) ? 2 : 0;
-	if (code_byte(ip, at) == 0x68)
-		return code_byte(ip, at + 5) == 0xe9 || code_is(ip, at + 5, 0xf2, 0xe9) ? 1 : 0;
-	return code_byte(ip, at) == 0xe9 && code_byte(ip, at - behind - 5) == 0x68 ? 2 : 0;
-}
-
 static bool step_out_of_stub(struct frame *f, const struct mew_modules *modules)
 {
-	uintptr_t words = mew_modules_is_code(modules, f->ip + 1) ? stub_words(f->ip) : 0, ip;
+	uintptr_t words = mew_modules_is_code(modules, f->ip + 1) ? mew_code_stub_words(f->ip) : 0, ip;
 
 	if (words == 0 || !load(f, f->sp + (words - 1) * 8, &ip) || !mew_modules_is_code(modules, ip))
 		return false;
@@ -240,13 +205,6 @@ static bool step_out_of_stub(struct frame *f, const struct mew_modules *modules)
 	f->ip = ip;
 	f->leaf = false;
 	return true;
-}
-
-/* mov $15, %rax; syscall: the end of every signal handler, which not every C library has rules for. */
-static bool returns_from_signal(uintptr_t ip)
-{
-	return code_is(ip, 0, 0x48, 0xc7) && code_is(ip, 2, 0xc0, 0x0f) && code_is(ip, 4, 0, 0) &&
-	       code_is(ip, 6, 0, 0x0f) && code_byte(ip, 8) == 0x05;
 }
 
 /*
@@ -258,17 +216,13 @@ static bool returns_from_signal(uintptr_t ip)
 static bool call_leads_here(const struct frame *f, const struct mew_modules *modules, uintptr_t ip)
 {
 	const struct mew_module_map *here = mew_modules_find(modules, f->ip);
-	uint32_t distance = 0;
 	uintptr_t target;
 
 	if (here == NULL)
 		return true;
 	if (f->copy != NULL)
 		return false; /* the code may be gone by now */
-	for (int i = 1; i <= 4; i++)
-		distance = distance << 8 | code_byte(ip - 1, 1 - i);
-	target = ip + (uintptr_t)(intptr_t)(int32_t)distance;
-	return code_byte(ip - 1, -4) == 0xe8 && target <= f->ip && mew_modules_find(modules, target) == here &&
+	return mew_code_called(ip, &target) && target <= f->ip && mew_modules_find(modules, target) == here &&
 	       find_rule(modules, target) == MEW_RULE_NONE;
 }
 
@@ -296,7 +250,7 @@ static inline int step(struct frame *f, struct mew_unwind_thread *t, const struc
 		/* of a copy, the code may be gone by now: reading it could fault */
 		if (f->leaf && f->copy == NULL && step_out_of_stub(f, modules))
 			return STEPPED;
-		if (f->copy == NULL && mew_modules_find(modules, f->ip) != NULL && returns_from_signal(f->ip))
+		if (f->copy == NULL && mew_modules_find(modules, f->ip) != NULL && mew_code_returns_from_signal(f->ip))
 			return step_out_of_signal(f, t);
 		if (step_by_frame_pointer(f, modules) == STEPPED)
 			return STEPPED;
