@@ -17,6 +17,7 @@
 #include "mew.h"
 #include "ring.h"
 #include "unwind.h"
+#include "unwind_recent.h"
 
 #include <stdatomic.h>
 #include <time.h>
@@ -111,6 +112,7 @@ struct mew_cpu_thread {
 	unsigned backoffs;            /* how often it was doubled for any reason */
 	struct mew_ring ring;
 	struct mew_unwind_thread unwind;
+	struct mew_unwind_recent recent;
 	uintptr_t pcs[MEW_CPU_FRAMES_MAX];
 };
 #define MEW_CPU_SLOT_BYTES ((uintptr_t)32768)

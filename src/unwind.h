@@ -31,6 +31,7 @@ struct mew_unwind_regs { /* what the rules use from frame to frame; on aarch64 b
 };
 
 struct mew_unwind_trail;
+struct mew_unwind_recent;
 
 struct mew_unwind_cache_entry {
 	uintptr_t pc;
@@ -42,6 +43,7 @@ struct mew_unwind_cache_entry {
 struct mew_unwind_thread {
 	uintptr_t stack_lo, stack_hi;
 	uint64_t generation; /* of the snapshot the cache belongs to */
+	struct mew_unwind_recent *recent; /* borrowed: walks go by the last one (unwind_recent.h); NULL: each for itself */
 	struct mew_unwind_cache_entry cache[MEW_UNWIND_CACHE];
 };
 

@@ -12,6 +12,7 @@
 #include "ehframe.h"
 #include "modules.h"
 #include "unwind_code_x86_64.h"
+#include "unwind_recent.h"
 #include "unwind_rules.h"
 
 #include "hotpath.h"
@@ -317,26 +318,39 @@ static void note_step(struct mew_unwind_trail *trail, const struct frame *f, uin
 
 /* --- the walk ----------------------------------------------------------------------------------------------------- */
 
+/* The frame that a walk begins with. False, and *stop says why, when it can go no further. */
+static inline bool start(struct frame *f, struct mew_unwind_thread *t, const struct mew_unwind_regs *regs,
+			 const struct mew_modules *modules, enum mew_unwind_stop *stop)
+{
+	*f = (struct frame){ .ip = regs->ip, .sp = regs->sp, .bp = regs->bp, .bx = regs->bx, .context = regs->context,
+			     .leaf = true };
+	*stop = modules == NULL ? MEW_STOP_NO_RULE : MEW_STOP_BAD_STACK;
+	if (modules == NULL || !set_bounds(f, t, regs))
+		return false;
+	forget_old(t, modules->generation);
+	return true;
+}
+
+/* Does the walk end at the caller that was just found? */
+static inline bool is_end(const struct frame *f, uintptr_t entry_lo, uintptr_t entry_hi)
+{
+	return f->ip == 0 || (f->ip >= entry_lo && f->ip < entry_hi);
+}
+
 static inline __attribute__((always_inline)) size_t
 walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo, uintptr_t entry_hi,
      uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop, struct mew_unwind_trail *trail)
 {
 	const struct mew_modules *modules = mew_modules_current();
-	struct frame f = { .ip = regs->ip, .sp = regs->sp, .bp = regs->bp, .bx = regs->bx, .context = regs->context,
-			   .leaf = true }, before;
 	struct origins origins = { MEW_TRAIL_BP, MEW_TRAIL_BX };
+	struct frame f, before;
 	uint64_t rule;
-	size_t n = 0;
+	size_t n = 1;
 	int why;
 
-	*stop = MEW_STOP_FULL;
-	if (max == 0)
-		return 0;
-	pcs[n++] = f.ip;
-	*stop = modules == NULL ? MEW_STOP_NO_RULE : MEW_STOP_BAD_STACK;
-	if (modules == NULL || !set_bounds(&f, t, regs))
+	pcs[0] = regs->ip;
+	if (!start(&f, t, regs, modules, stop))
 		return n;
-	forget_old(t, modules->generation);
 	for (;; pcs[n++] = f.ip) { /* ends: each turn stops or fills one of max places */
 		rule = rule_at(t, modules, f.leaf ? f.ip : f.ip - 1);
 		if (trail != NULL)
@@ -344,7 +358,7 @@ walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t 
 		why = step(&f, t, modules, rule);
 		if (trail != NULL && why == STEPPED)
 			note_step(trail, &before, rule, f.sp, &origins);
-		if (why == STEPPED && (f.ip == 0 || (f.ip >= entry_lo && f.ip < entry_hi))) {
+		if (why == STEPPED && is_end(&f, entry_lo, entry_hi)) {
 			why = MEW_STOP_END;
 			if (trail != NULL)
 				trail->end = (struct mew_trail_word){ f.sp - 8, f.ip };
@@ -365,12 +379,77 @@ walk(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t 
 	return n;
 }
 
+/*
+ * The same on the thread's own stack, up to where it comes upon the stack that was walked last. What ends for want of a
+ * rule or at a bad word is not kept: the next walk looks for itself.
+ */
+static size_t walk_until_known(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
+			       uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop)
+{
+	const struct mew_modules *modules = mew_modules_current();
+	struct mew_unwind_recent *r = t->recent;
+	struct mew_trail_word end = { 0, 0 };
+	size_t known, frame, n = 1, met = 0;
+	int why = STEPPED;
+	struct frame f;
+
+	pcs[0] = regs->ip;
+	if (!start(&f, t, regs, modules, stop))
+		return n;
+	known = mew_recent_begin(r, modules->generation, entry_lo, entry_hi, f.hi);
+	while (why == STEPPED) { /* ends: each turn stops or fills one of max places */
+		struct mew_recent_step *at = &r->step[(n - 1) & (MEW_RECENT_FRAMES - 1)];
+		unsigned lost = (f.bp_lost ? MEW_RECENT_BP : 0u) | (f.bx_lost ? MEW_RECENT_BX : 0u);
+		uint64_t rule;
+
+		*at = (struct mew_recent_step){ f.sp, f.bp, f.bx, MEW_RULE_NONE };
+		if (known > 0 && !f.leaf && mew_recent_meets(r, &known, f.ip, at, lost, pcs + n, max - n, &frame)) {
+			r->reused += frame;
+			met = frame + 1;
+			why = MEW_STOP_END;
+			break;
+		}
+		rule = rule_at(t, modules, f.leaf ? f.ip : f.ip - 1);
+		if (!f.leaf)
+			at->rule = rule;
+		why = step(&f, t, modules, rule);
+		if (why == STEPPED && is_end(&f, entry_lo, entry_hi)) {
+			end = (struct mew_trail_word){ f.sp - 8, f.ip };
+			why = MEW_STOP_END;
+		} else if (why == STEPPED && n == max) {
+			why = MEW_STOP_FULL;
+		}
+		if (why == STEPPED)
+			pcs[n++] = f.ip;
+	}
+	*stop = (enum mew_unwind_stop)why;
+	if (why == MEW_STOP_END && f.hi == t->stack_hi)
+		mew_recent_keep(r, met, pcs, n, end);
+	return met > 0 ? n + met - 1 : n;
+}
+
+/* May a walk from here go by the last one? Not on another stack, whose memory may be gone, and not inside a walk. */
+static inline bool may_reuse(const struct mew_unwind_thread *t, const struct mew_unwind_regs *regs)
+{
+	return t->recent != NULL && regs->copy == NULL && regs->sp >= t->stack_lo && regs->sp < t->stack_hi &&
+	       *(const volatile uint32_t *)&t->recent->busy == 0;
+}
+
 size_t mew_unwind_by_table(struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t entry_lo,
 			   uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop,
 			   struct mew_unwind_trail *trail)
 {
 	size_t n;
 
+	*stop = MEW_STOP_FULL;
+	if (max == 0)
+		return 0;
+	if (trail == NULL && may_reuse(t, regs)) {
+		*(volatile uint32_t *)&t->recent->busy = 1;
+		n = walk_until_known(t, regs, entry_lo, entry_hi, pcs, max, stop);
+		*(volatile uint32_t *)&t->recent->busy = 0;
+		return n;
+	}
 	if (trail == NULL)
 		return walk(t, regs, entry_lo, entry_hi, pcs, max, stop, NULL);
 	trail->end = (struct mew_trail_word){ 0, 0 };

@@ -18,6 +18,7 @@
 #include "fx_work.h"
 #include "modules.h"
 #include "unwind.h"
+#include "unwind_recent.h"
 
 #define FRAMES 256
 #define TRAP_FLAG 0x100
@@ -41,7 +42,8 @@ struct site {
 	unsigned times;
 };
 
-static struct mew_unwind_thread walker;
+static struct mew_unwind_thread walker, reuser; /* the second goes by its last walk */
+static struct mew_unwind_recent recent;
 /* What lies above the first instruction stepped, in the program (0) and in its signal handler (1). */
 static struct {
 	uintptr_t pcs[FRAMES];
@@ -56,7 +58,7 @@ static volatile sig_atomic_t stop_steps;
 static struct site sites[SITES];
 static size_t nsites;
 static unsigned long truncated_by[MEW_STOPS];
-static unsigned long instructions, equal, truncated, different, libunwind_wrong, wrong_calls;
+static unsigned long instructions, equal, truncated, different, libunwind_wrong, wrong_calls, reuse_wrong;
 
 /* The C library has no unwind information: what cannot be known must be cut, for that very reason. */
 #ifdef CALLS_ALONE
@@ -225,6 +227,19 @@ static void judge(ucontext_t *context, const uintptr_t *pcs, size_t n, enum mew_
 	}
 }
 
+/* A walk that takes over the outer part of the last one must find what a walk of its own finds. */
+static void judge_reuse(const struct mew_unwind_regs *regs, const uintptr_t *pcs, size_t n, enum mew_unwind_stop stop)
+{
+	static uintptr_t again[FRAMES];
+	enum mew_unwind_stop stop_again;
+	size_t nagain = mew_unwind_walk(&reuser, regs, 0, 0, again, FRAMES, &stop_again);
+
+	if (nagain == n && stop_again == stop && memcmp(again, pcs, n * sizeof pcs[0]) == 0)
+		return;
+	reuse_wrong++;
+	note(pcs[0], "taken over wrongly", nagain, n, stop_again);
+}
+
 static void on_trap(int number, siginfo_t *info, void *ucontext)
 {
 	static uintptr_t pcs[FRAMES];
@@ -250,6 +265,7 @@ static void on_trap(int number, siginfo_t *info, void *ucontext)
 	fx_signal_entered = 0;
 	follow_calls(regs.ip, regs.sp);
 	judge(context, pcs, n, stop);
+	judge_reuse(&regs, pcs, n, stop);
 }
 
 __attribute__((noinline)) static void drive(void)
@@ -261,7 +277,9 @@ __attribute__((noinline)) static void drive(void)
 
 static bool passed(void)
 {
-	if (different != 0 || wrong_calls != 0 || instructions < 10000)
+	if (different != 0 || wrong_calls != 0 || reuse_wrong != 0 || instructions < 10000)
+		return false;
+	if (!cut_expected && recent.reused < instructions) /* of what is not walked to its end nothing is kept */
 		return false;
 	return cut_expected ? equal > 1000 && truncated == truncated_by[MEW_STOP_NO_RULE] : truncated * 10000 <= instructions;
 }
@@ -274,6 +292,8 @@ static void report(const char *name)
 	       "%lu where the executed calls prove libunwind wrong, %lu not the executed calls\n",
 	       name, instructions, (double)equal / all, (double)truncated / all, different, libunwind_wrong,
 	       wrong_calls);
+	printf("#   %.1f frames a stack taken over from the one before, %lu wrongly\n",
+	       (double)recent.reused / (double)instructions, reuse_wrong);
 	printf("#   cut short: %lu without a rule, %lu by a rule that does not help, %lu at a bad stack\n",
 	       truncated_by[MEW_STOP_NO_RULE], truncated_by[MEW_STOP_UNSUPPORTED], truncated_by[MEW_STOP_BAD_STACK]);
 	for (size_t i = 0; i < nsites; i++) {
@@ -289,7 +309,8 @@ int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 
-	if (mew_modules_renew() != 0 || mew_unwind_thread_init(&walker) != 0 ||
+	reuser.recent = &recent;
+	if (mew_modules_renew() != 0 || mew_unwind_thread_init(&walker) != 0 || mew_unwind_thread_init(&reuser) != 0 ||
 	    sigaction(SIGTRAP, &action, NULL) != 0) {
 		printf("# no modules, no stack bounds or no SIGTRAP\n");
 		return EXIT_FAILURE;
