@@ -27,12 +27,14 @@ void mew_arena_init(struct mew_arena *a, size_t limit_bytes)
 static bool grow(struct mew_arena *a, size_t bytes)
 {
 	struct mew_arena_chunk *chunk;
-	size_t size = a->huge ? 2 * CHUNK_BYTES : CHUNK_BYTES, need;
+	size_t size = CHUNK_BYTES, need;
 
 	if (!mew_add_size(bytes, sizeof *chunk + ALIGN_BYTES, &need))
 		return false;
 	if (need > size)
 		size = (need + 4095) & ~(size_t)4095;
+	if (a->huge && !mew_os_whole_huge(&size))
+		return false;
 	if (size < need || (a->limit != 0 && size > a->limit - a->mapped))
 		return false;
 	chunk = a->kept ? mew_kept_map(size) : a->huge ? mew_os_map_huge(size) : mew_os_map(size);

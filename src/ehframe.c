@@ -62,6 +62,8 @@ static bool reserve(struct builder *b, size_t n, size_t rows_each)
 	    !mew_add_size(bytes, rules, &bytes))
 		return false;
 	if (bytes > s->bytes || s->memory == NULL) {
+		if (!mew_os_whole_huge(&bytes)) /* also for a small file: the next ones need no pages of their own */
+			return false;
 		mew_ehframe_scratch_fini(s);
 		s->memory = mew_os_map_huge(bytes);
 		if (s->memory == NULL)

@@ -16,7 +16,6 @@
 #ifndef MADV_POPULATE_READ /* Linux 5.14; before, it is refused */
 #define MADV_POPULATE_READ 22
 #endif
-#define HUGE_BYTES ((size_t)1 << 21) /* a huge page of x86-64, and of arm64 with pages of 4 KiB */
 
 int mew_os_tid(void)
 {
@@ -46,13 +45,13 @@ void *mew_os_map_huge(size_t bytes)
 	char *memory;
 	size_t size, before;
 
-	if (!mew_add_size(bytes, HUGE_BYTES, &size))
+	if (!mew_add_size(bytes, MEW_HUGE_BYTES, &size))
 		return NULL;
 	size = (size + 4095) & ~(size_t)4095;
 	memory = map(size, MAP_NORESERVE);
 	if (memory == NULL)
 		return NULL;
-	before = (size_t)(-(uintptr_t)memory & (HUGE_BYTES - 1));
+	before = (size_t)(-(uintptr_t)memory & (MEW_HUGE_BYTES - 1));
 	if (before > 0)
 		(void)syscall(SYS_munmap, memory, before);
 	memory += before;
