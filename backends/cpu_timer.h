@@ -111,9 +111,9 @@ struct mew_cpu_thread {
 	unsigned full_steps;          /* how often the period was doubled to save records */
 	unsigned backoffs;            /* how often it was doubled for any reason */
 	struct mew_ring ring;
-	struct mew_unwind_thread unwind;
-	struct mew_unwind_recent recent;
+	struct mew_unwind_recent recent; /* before the large one: a tick then touches few pages */
 	uintptr_t pcs[MEW_CPU_FRAMES_MAX];
+	struct mew_unwind_thread unwind;
 };
 #define MEW_CPU_SLOT_BYTES ((uintptr_t)32768)
 #define MEW_CPU_SLOTS ((uintptr_t)1024)

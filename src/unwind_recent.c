@@ -31,7 +31,7 @@ bool mew_recent_holds(const struct mew_unwind_recent *r, size_t frame, uintptr_t
 		*pcs++ = word;
 	}
 	*known = 0;
-	for (size_t i = 0; i < r->nwords[frame]; i++)
+	for (size_t i = 0; i < r->frame[frame].nwords; i++)
 		if (word_at(r->word[i].at) != r->word[i].value)
 			return false;
 	return r->end.at == 0 || word_at(r->end.at) == r->end.value;
@@ -94,19 +94,19 @@ static bool read_register(struct reads *reads, const struct mew_recent_step *s, 
 static bool keep_frame(struct mew_unwind_recent *r, uintptr_t ip, const struct mew_recent_step *s)
 {
 	uint32_t i = r->n;
-	unsigned needed = i > 0 ? r->needs[i - 1] : 0;
-	size_t nwords = i > 0 ? r->nwords[i - 1] : 0;
-	struct reads reads = { .cfa = i > 0 ? r->frame[i - 1].sp : r->end.at + 8 };
+	const struct mew_recent_frame *caller = i > 0 ? &r->frame[i - 1] : &(const struct mew_recent_frame){ .sp = r->end.at + 8 };
+	struct reads reads = { .cfa = caller->sp };
+	uint32_t nwords = caller->nwords;
 
 	if (i == MEW_RECENT_FRAMES || !read_cfa(&reads, s))
 		return false;
-	if ((needed & MEW_RECENT_BP) != 0 &&
+	if ((caller->needs & MEW_RECENT_BP) != 0 &&
 	    !read_register(&reads, s, MEW_RECENT_BP, mew_rule_bp(s->rule), (uintptr_t)mew_rule_bp_offset(s->rule),
-			   r->registers[i - 1].bp))
+			   caller->bp))
 		return false;
-	if ((needed & MEW_RECENT_BX) != 0 &&
+	if ((caller->needs & MEW_RECENT_BX) != 0 &&
 	    !read_register(&reads, s, MEW_RECENT_BX, mew_rule_bx(s->rule), (uintptr_t)mew_rule_bx_offset(s->rule),
-			   r->registers[i - 1].bx))
+			   caller->bx))
 		return false;
 	if (nwords + reads.nwords > MEW_RECENT_WORDS)
 		return false;
@@ -115,24 +115,19 @@ static bool keep_frame(struct mew_unwind_recent *r, uintptr_t ip, const struct m
 			return false;
 		r->word[nwords++] = reads.word[w];
 	}
-	r->frame[i].ip = ip;
-	r->frame[i].sp = s->sp;
-	r->registers[i].bp = s->bp;
-	r->registers[i].bx = s->bx;
-	r->needs[i] = (uint8_t)reads.needs;
-	r->nwords[i] = (uint16_t)nwords;
+	r->frame[i] = (struct mew_recent_frame){ ip, s->sp, s->bp, s->bx, nwords, reads.needs };
 	r->n = i + 1;
 	return true;
 }
 
 void mew_recent_keep(struct mew_unwind_recent *r, size_t met, const uintptr_t *pcs, size_t n, struct mew_trail_word end)
 {
-	size_t most = n < MEW_RECENT_FRAMES ? n : MEW_RECENT_FRAMES;
+	size_t most = n < MEW_RECENT_STEPS ? n : MEW_RECENT_STEPS;
 
 	if (met == 0)
 		r->end = end;
 	r->n = (uint32_t)met;
 	for (size_t i = met > 0 ? 1 : 0; i < most; i++)
-		if (!keep_frame(r, pcs[n - 1 - i], &r->step[(n - 1 - i) & (MEW_RECENT_FRAMES - 1)]))
+		if (!keep_frame(r, pcs[n - 1 - i], &r->step[(n - 1 - i) & (MEW_RECENT_STEPS - 1)]))
 			return;
 }

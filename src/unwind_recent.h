@@ -19,6 +19,7 @@
 
 #define MEW_RECENT_FRAMES 128u /* a power of two; of a deeper stack the outer ones */
 #define MEW_RECENT_WORDS 128u
+#define MEW_RECENT_STEPS 32u /* a power of two; frames kept by one walk at most */
 
 enum { MEW_RECENT_BP = 1, MEW_RECENT_BX = 2 }; /* registers that the steps from a frame on need */
 
@@ -27,23 +28,21 @@ struct mew_recent_step { /* one frame of the walk under way; the rule is MEW_RUL
 	uint64_t rule;
 };
 
-struct mew_unwind_recent { /* zero `n` and `busy`; the rest needs nothing. 10 KiB */
+struct mew_unwind_recent { /* zero `n` and `busy`; the rest needs nothing. 8 KiB */
 	uint32_t n;    /* frames known */
 	uint32_t busy; /* a walk is under way: one that interrupts it does without */
 	uint64_t reused;     /* frames taken over so far */
 	uint64_t generation; /* of the snapshot */
 	uintptr_t entry_lo, entry_hi, stack_hi;
 	struct mew_trail_word end; /* the return address that ended the walk; at is 0 where a rule did */
-	struct {
+	struct mew_recent_step step[MEW_RECENT_STEPS]; /* by number from the leaf, the last ones */
+	struct mew_recent_frame {
 		uintptr_t ip, sp; /* the return address, read from sp - 8 */
-	} frame[MEW_RECENT_FRAMES];
-	struct {
 		uintptr_t bp, bx;
-	} registers[MEW_RECENT_FRAMES];
-	uint16_t nwords[MEW_RECENT_FRAMES]; /* of `word`, that steps from this frame on read beside return addresses */
-	uint8_t needs[MEW_RECENT_FRAMES];
+		uint32_t nwords; /* of `word`, that steps from this frame on read beside return addresses */
+		uint32_t needs;
+	} frame[MEW_RECENT_FRAMES];
 	struct mew_trail_word word[MEW_RECENT_WORDS];
-	struct mew_recent_step step[MEW_RECENT_FRAMES]; /* by number from the leaf, the last ones */
 };
 
 /*
@@ -94,9 +93,9 @@ static inline bool mew_recent_meets(const struct mew_unwind_recent *r, size_t *k
 	if (i == 0 || r->frame[i - 1].sp != at->sp || r->frame[i - 1].ip != ip)
 		return false;
 	*frame = --i;
-	needs = r->needs[i];
-	if ((needs & lost) != 0 || ((needs & MEW_RECENT_BP) != 0 && r->registers[i].bp != at->bp) ||
-	    ((needs & MEW_RECENT_BX) != 0 && r->registers[i].bx != at->bx))
+	needs = r->frame[i].needs;
+	if ((needs & lost) != 0 || ((needs & MEW_RECENT_BP) != 0 && r->frame[i].bp != at->bp) ||
+	    ((needs & MEW_RECENT_BX) != 0 && r->frame[i].bx != at->bx))
 		return false;
 	return i <= room && mew_recent_holds(r, i, pcs, known);
 }

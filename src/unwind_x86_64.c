@@ -398,7 +398,7 @@ static size_t walk_until_known(struct mew_unwind_thread *t, const struct mew_unw
 		return n;
 	known = mew_recent_begin(r, modules->generation, entry_lo, entry_hi, f.hi);
 	while (why == STEPPED) { /* ends: each turn stops or fills one of max places */
-		struct mew_recent_step *at = &r->step[(n - 1) & (MEW_RECENT_FRAMES - 1)];
+		struct mew_recent_step *at = &r->step[(n - 1) & (MEW_RECENT_STEPS - 1)];
 		unsigned lost = (f.bp_lost ? MEW_RECENT_BP : 0u) | (f.bx_lost ? MEW_RECENT_BX : 0u);
 		uint64_t rule;
 
