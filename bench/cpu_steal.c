@@ -1,5 +1,6 @@
 /*
- * cpu_steal.c - what one sample steals from the program, and whether the samples add up to the time.
+ * cpu_steal.c - what one sample steals from the program, what a walk takes of it, and whether the samples add up to the
+ * time.
  * Gaps seen by a loop that reads the time-stamp counter, under a timer with an empty handler and under the CPU backend,
  * 24 frames deep. Run: cpu_steal [interval in us]. Prints ratios; absolute times depend on the machine.
  */
@@ -21,10 +22,13 @@
 
 #include "cpu_timer.h"
 #include "model.h"
+#include "modules.h"
 #include "mew/backend.h"
 #include "os.h"
 #include "sink.h"
 #include "stackset.h"
+#include "unwind.h"
+#include "unwind_recent.h"
 
 #define GAPS ((size_t)1 << 18)
 #define GAP_TICKS 800u    /* one turn of the loop takes 30 to 60 */
@@ -33,6 +37,7 @@
 #define DEPTH 24
 #define COMPETITORS 4
 #define ROUNDS 5
+#define WALKS 16 /* between two looks at the counter, whose steps are coarse */
 
 extern const struct mew_backend mew_backend_cpu;
 
@@ -274,6 +279,47 @@ static double measure_body(void)
 	return median;
 }
 
+/* --- the walk ---------------------------------------------------------------------------------------------------- */
+
+/* Median time of a walk, for each of its frames; DEPTH calls deep. */
+static MEW_NOINLINE double measure_walk(struct mew_unwind_thread *t, int depth)
+{
+	uintptr_t pcs[MEW_CPU_FRAMES_MAX];
+	struct mew_unwind_regs regs;
+	enum mew_unwind_stop stop;
+	size_t n = 1;
+
+	if (depth > 1) {
+		double median = measure_walk(t, depth - 1);
+
+		__asm__ volatile("" : "+x"(median));
+		return median;
+	}
+	mew_unwind_here(&regs);
+	for (ngaps = 0; ngaps < 2000; ngaps++) {
+		uint64_t from = ticks();
+
+		for (int i = 0; i < WALKS; i++)
+			n = mew_unwind_walk(t, &regs, 0, 0, pcs, MEW_COUNTOF(pcs), &stop);
+		gaps[ngaps] = ticks() - from;
+	}
+	return median_gap() / WALKS / (double)n;
+}
+
+static void print_walk(void)
+{
+	static struct mew_unwind_thread walker;
+	static struct mew_unwind_recent recent;
+	double by_table, taken_over;
+
+	check_timer(mew_unwind_thread_init(&walker) != 0 || mew_modules_renew() != 0);
+	by_table = measure_walk(&walker, DEPTH);
+	walker.recent = &recent;
+	taken_over = measure_walk(&walker, DEPTH);
+	printf("a walk, warm         p50 %.1f ns a frame by the table, %.1f taken over from the last one\n", by_table,
+	       taken_over);
+}
+
 /* --- competitors ------------------------------------------------------------------------------------------------- */
 
 static pid_t competitors[COMPETITORS];
@@ -324,6 +370,7 @@ int main(int argc, char **argv)
 	printf("stolen per sample    p50 empty handler %.0f ns, mew %.0f ns: ratio %.3f (every %llu us, %d frames)\n",
 	       empty, ours, ours / empty, (unsigned long long)(interval_ns / 1000), DEPTH);
 	printf("a tick's body        p50 %.0f ns, of which one timer_settime %.0f ns\n", measure_body(), measure_set());
+	print_walk();
 	print_outcome("idle", &idle);
 	compete();
 	busy = measure_backend(interval_ns);

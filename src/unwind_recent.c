@@ -94,7 +94,8 @@ static bool read_register(struct reads *reads, const struct mew_recent_step *s, 
 static bool keep_frame(struct mew_unwind_recent *r, uintptr_t ip, const struct mew_recent_step *s)
 {
 	uint32_t i = r->n;
-	const struct mew_recent_frame *caller = i > 0 ? &r->frame[i - 1] : &(const struct mew_recent_frame){ .sp = r->end.at + 8 };
+	const struct mew_recent_frame outside = { .sp = r->end.at + 8 };
+	const struct mew_recent_frame *caller = i > 0 ? &r->frame[i - 1] : &outside;
 	struct reads reads = { .cfa = caller->sp };
 	uint32_t nwords = caller->nwords;
 
