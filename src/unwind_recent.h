@@ -17,7 +17,7 @@
 
 #include "unwind.h"
 
-#define MEW_RECENT_FRAMES 128u /* a power of two; of a deeper stack the outer ones */
+#define MEW_RECENT_FRAMES 128u /* of a deeper stack the outer ones */
 #define MEW_RECENT_WORDS 128u
 #define MEW_RECENT_STEPS 32u /* a power of two; frames kept by one walk at most */
 
