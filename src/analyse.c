@@ -115,6 +115,29 @@ static bool remark(struct mew_model *m, struct mew_case *c, const char *text)
 	return c->cpu.reason != NULL;
 }
 
+/* Names that came later make a remark untrue: take out what lies from the word before `head`'s up to `tail`. */
+static bool forget(struct mew_model *m, struct mew_case *c, const char *head, const char *tail)
+{
+	const char *reason = c->cpu.reason, *from = reason == NULL ? NULL : strstr(reason, head), *to;
+	char *text;
+
+	to = from == NULL ? NULL : strstr(from, tail);
+	if (to == NULL)
+		return true;
+	to += strlen(tail);
+	while (from > reason && strchr("0123456789 of", from[-1]) != NULL)
+		from--; /* "12 of 34" */
+	if (from > reason && from[-1] == ';')
+		from--;
+	else if (strncmp(to, "; ", 2) == 0)
+		to += 2;
+	if (asprintf(&text, "%.*s%s", (int)(from - reason), reason, to) < 0)
+		return false;
+	c->cpu.reason = text[0] == '\0' ? NULL : mew_model_string(m, text);
+	free(text);
+	return true;
+}
+
 static unsigned per_mille(double share)
 {
 	return (unsigned)(share * 1000.0 + 0.5);
@@ -229,8 +252,10 @@ static bool analyse_case(struct mew_model *m, struct mew_case *c)
 		mew_model_u64(c, KIND, MEW_FIG_SAMPLE_COUNT, t.samples);
 		mew_model_f64(c, KIND, MEW_FIG_SAMPLE_WEIGHT, (double)t.weight_ns / 1e9);
 		mew_model_u64(c, KIND, MEW_FIG_UNRESOLVED, t.unresolved);
+		is_done = forget(m, c, "too close to call: ", ": take more samples") &&
+			  forget(m, c, " samples have no function name (", ")");
 		if (t.n > 0)
-			is_done = set_top(m, c, &t) && set_functions(m, c, &t) && remark_unresolved(m, c, &t);
+			is_done = is_done && set_top(m, c, &t) && set_functions(m, c, &t) && remark_unresolved(m, c, &t);
 		else
 			set_absent(m, c, "no samples: the loop ended before the first one was due; raise the inner "
 					 "iterations or shorten the interval");

@@ -23,7 +23,7 @@
 
 enum flag_id {
 	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
-	F_INNER, F_ALL, F_HOOK, F_JOBS, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_EMBED_SOURCE, F_GBENCH, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT,
+	F_INNER, F_ALL, F_HOOK, F_JOBS, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_EMBED_SOURCE, F_DEBUGINFOD, F_GBENCH, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT,
 	F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER,
 	F_ALLOCATOR, F_REPORT
 };
@@ -59,6 +59,7 @@ static const struct flag flags[] = {
 	{ F_DRY_RUN, "dry-run", no_argument, "--dry-run", "run each case once, without figures" },
 	{ F_VERSUS, "versus", required_argument, "--versus KEY KEY", "compare two cases inside one process: is the second slower" },
 	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
+	{ F_DEBUGINFOD, "debuginfod", optional_argument, "--debuginfod[=S]", "ask DEBUGINFOD_URLS for missing debug information, at most S seconds (30)" },
 	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the run on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
 	{ F_REDACT, "redact", required_argument, "--redact RE", "show the command line in it, \"***\" for what matches" },
 	{ F_GBENCH, "gbench-program", no_argument, "--gbench-program", "BENCH is a program of Google Benchmark" },
@@ -77,6 +78,7 @@ static const struct flag record_flags[] = {
 	{ F_FOLLOW, "follow", no_argument, "--follow", "its children too, and what it becomes by exec" },
 	{ F_START_AFTER, "start-after", required_argument, "--start-after S", "leave out its first S seconds" },
 	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
+	{ F_DEBUGINFOD, "debuginfod", optional_argument, "--debuginfod[=S]", "ask DEBUGINFOD_URLS for missing debug information, at most S seconds (30)" },
 	{ 'q', NULL, no_argument, "-q", "do not say which files were written" },
 	{ 'v', NULL, no_argument, "-v", "every figure, and why one is absent" },
 	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
@@ -149,7 +151,8 @@ int mew_cli_seconds(const char *shown, const char *text, double least, double *o
 
 	*out = strtod(text, &end);
 	if (end == text || *end != '\0' || !isfinite(*out) || *out < least)
-		return mew_cli_bad(shown, text, least > 0 ? "a number of seconds above 0" : "a number of seconds, 0 or more");
+		return mew_cli_bad(shown, text, least >= 1 ? "a number of seconds, 1 or more" :
+				   least > 0  ? "a number of seconds above 0" : "a number of seconds, 0 or more");
 	return MEW_EXIT_FINE;
 }
 
@@ -350,6 +353,9 @@ static int apply(struct mew_cli *c, int id, const char *value)
 	case F_EMBED_SOURCE:
 		c->embed_source = true;
 		return MEW_EXIT_FINE;
+	case F_DEBUGINFOD:
+		c->servers = MEW_SERVERS_SECONDS;
+		return value == NULL ? MEW_EXIT_FINE : mew_cli_seconds("--debuginfod", value, 1, &c->servers);
 	case F_GBENCH:
 		c->gbench = true;
 		return MEW_EXIT_FINE;
@@ -375,6 +381,28 @@ static int apply(struct mew_cli *c, int id, const char *value)
 	default:
 		return -1;
 	}
+}
+
+static void tell_download(void *data, const char *line)
+{
+	(void)data;
+	mew_cli_complain("debuginfod: %s", line);
+}
+
+struct mew_symbolise_servers *mew_cli_servers(const struct mew_cli *c, struct mew_symbolise_servers *s)
+{
+	*s = (struct mew_symbolise_servers){ mew_os_now_ns() + (uint64_t)(fmin(c->servers, 1e6) * 1e9), tell_download, NULL, false };
+	return c->servers > 0 ? s : NULL;
+}
+
+int mew_cli_check_servers(const struct mew_cli *c)
+{
+	struct mew_error err;
+
+	if (c->servers <= 0 || mew_symbolise_check_servers(&err) == MEW_OK)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("--debuginfod: %s", err.text);
+	return MEW_EXIT_USAGE;
 }
 
 /* --- the parser ------------------------------------------------------------------------------------------------- */

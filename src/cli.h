@@ -7,6 +7,7 @@
 
 #include "host.h"
 #include "registry.h"
+#include "symbolise.h"
 #include "terminal.h"
 
 enum mew_exit { MEW_EXIT_FINE = 0, MEW_EXIT_FAILED = 1, MEW_EXIT_USAGE = 2, MEW_EXIT_INCONCLUSIVE = 3, MEW_EXIT_INVALID = 4 };
@@ -43,6 +44,7 @@ struct mew_cli {
 	bool follow;        /* record: children too */
 	double start_after; /* record: seconds until the window opens */
 	bool quiet, verbose, help, version, embed_source;
+	double servers; /* seconds that those of DEBUGINFOD_URLS may take in all; 0: they are not asked */
 	bool gbench; /* the programs are of Google Benchmark */
 	enum mew_when color, progress;
 	char **programs; /* what is left of argv */
@@ -92,6 +94,13 @@ int mew_cli_unknown(char **argv, int id);
 
 /* Let SIGINT and SIGTERM end waits and be seen by the flag that is returned. */
 const volatile int *mew_cli_catch_interrupts(void);
+
+/*
+ * The servers to ask, from now on for as long as --debuginfod says. Returns `s` filled; NULL without the flag.
+ */
+struct mew_symbolise_servers *mew_cli_servers(const struct mew_cli *c, struct mew_symbolise_servers *s);
+/* Before anything is measured: returns MEW_EXIT_FINE, or MEW_EXIT_USAGE after a line where servers cannot be asked. */
+int mew_cli_check_servers(const struct mew_cli *c);
 
 /* "mew: <text>" on standard error. */
 void mew_cli_complain(const char *format, ...) MEW_PRINTF(1, 2);

@@ -105,12 +105,13 @@ static bool table_wanted(const struct mew_cli *c)
 
 int mew_cli_finish(struct mew_cli_run *r)
 {
+	struct mew_symbolise_servers servers;
 	struct mew_error err;
 	int status, code, files;
 	uint64_t start;
 
 	start = mew_os_now_ns();
-	status = mew_session_finish(r->model, &err);
+	status = mew_session_finish(r->model, mew_cli_servers(r->cli, &servers), &err);
 	mew_cli_trace_since(start, "report", "names and figures", NULL);
 	mew_cli_trace_samples(r->model);
 	if (status != MEW_OK) {

@@ -245,11 +245,12 @@ static int read_all(struct recording *r)
 static int report(struct recording *r)
 {
 	int code = read_all(r), files;
+	struct mew_symbolise_servers servers;
 	struct mew_error err;
 
 	if (r->model->ncases == 0)
 		return code != MEW_EXIT_FINE ? code : MEW_EXIT_INVALID;
-	if (mew_session_finish(r->model, &err) != MEW_OK || mew_cli_tables(r->cli, r->model, &err) != MEW_OK) {
+	if (mew_session_finish(r->model, mew_cli_servers(r->cli, &servers), &err) != MEW_OK || mew_cli_tables(r->cli, r->model, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;
 	}
@@ -274,6 +275,8 @@ static int record(struct recording *r)
 		mew_cli_complain("record: %s", err.text);
 		return err.sys_errno == ENOENT ? MEW_EXIT_NOT_FOUND : MEW_EXIT_CANNOT_RUN;
 	}
+	if (status == MEW_OK && mew_cli_check_servers(r->cli) != MEW_EXIT_FINE)
+		return MEW_EXIT_USAGE;
 	if (status == MEW_OK)
 		status = mew_record_check(r->path, &err);
 	if (status == MEW_OK)

@@ -145,7 +145,7 @@ static int check_environment(const struct mew_cli *c)
 	if (c->passes[MEW_PASS_CPU] && status == MEW_OK)
 		status = mew_cpu_sampler_check(getenv("MEW_SAMPLER"), &err);
 	if (status == MEW_OK)
-		return MEW_EXIT_FINE;
+		return mew_cli_check_servers(c);
 	mew_cli_complain("%s", err.text);
 	return MEW_EXIT_USAGE;
 }

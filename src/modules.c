@@ -148,9 +148,10 @@ static const char *module_path(const char *name, uintptr_t code, char buffer[LIN
 
 	if (name == NULL || name[0] == '\0')
 		return program_path(buffer);
-	if (name[0] == '/')
+	if (name[0] == '/' && strncmp(name, "/proc/", 6) != 0)
 		return name;
-	path = mapped_path(code, buffer); /* opened by a relative name, and the directory may have changed since */
+	/* opened by a relative name, and the directory may have changed since; or by a descriptor, which nobody else has */
+	path = mapped_path(code, buffer);
 	return path != NULL ? path : name;
 }
 

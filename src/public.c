@@ -169,7 +169,7 @@ static int run_job(const struct job *job, struct mew_model *m, struct mew_error 
 	if (status == MEW_OK && job->pass == MEW_PASS_TIME)
 		note_hooks(m);
 	if (status == MEW_OK)
-		status = mew_session_finish(m, err);
+		status = mew_session_finish(m, NULL, err);
 	mew_catalogue_fini(&catalogue);
 	return status;
 }

@@ -48,12 +48,12 @@ void mew_session_end(void)
 	(void)pthread_mutex_unlock(&lock);
 }
 
-int mew_session_finish(struct mew_model *m, struct mew_error *err)
+int mew_session_finish(struct mew_model *m, const struct mew_symbolise_servers *servers, struct mew_error *err)
 {
 	int status = MEW_OK;
 
 	if (m->nlocations > 0)
-		status = mew_symbolise(m, err);
+		status = mew_symbolise(m, servers, err);
 	if (status == MEW_OK || status == MEW_E_UNSUPPORTED)
 		status = mew_analyse(m, err);
 	mew_environment_grade(m);

@@ -16,7 +16,12 @@
 int mew_session_begin(const void *frame, struct mew_error *err);
 void mew_session_end(void);
 
-/* Names for the stacks, figures from the names, the grade, the seal. Returns MEW_OK, MEW_E_NOMEM; lesser faults are in the rows. */
-int mew_session_finish(struct mew_model *m, struct mew_error *err);
+struct mew_symbolise_servers; /* symbolise.h */
+
+/*
+ * Names for the stacks, with the help of `servers` (borrowed; NULL: nobody is asked), figures from the names, the grade,
+ * the seal. Returns MEW_OK, MEW_E_NOMEM; lesser faults are in the rows.
+ */
+int mew_session_finish(struct mew_model *m, const struct mew_symbolise_servers *servers, struct mew_error *err);
 
 #endif

@@ -96,7 +96,7 @@ static void put_stacks(FILE *to, struct mew_model *m, const struct mew_span_stac
 	modules = mew_modules_current();
 	for (size_t i = 0; i < n; i++)
 		ids[i] = mew_sink_stack(&sink, modules, stacks[i].pcs, depth_in_body(&stacks[i]));
-	(void)mew_symbolise(m, &err);
+	(void)mew_symbolise(m, NULL, &err);
 	for (size_t i = 0; i < n; i++)
 		if (ids[i] != MEW_NO_STACK)
 			put_stack(to, m, ids[i], &stacks[i]);

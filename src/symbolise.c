@@ -7,10 +7,12 @@
 #include "symbolise.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../symbols/symbols.h"
@@ -28,6 +30,7 @@ struct batch {
 	size_t nlines, capacity;
 	size_t index;           /* of the offset being answered */
 	const char *why;        /* the last reason: mostly the next one's too */
+	const struct mew_symbolise_servers *servers; /* NULL: none */
 };
 
 const char *mew_base_name(const char *path)
@@ -139,11 +142,32 @@ static mew_symbols_resolve_fn *entry_of(void *handle, struct mew_error *err)
 	return entry;
 }
 
+int mew_symbolise_check_servers(struct mew_error *err)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	int state = -1;
+	pid_t child;
+
+	if (urls == NULL || urls[strspn(urls, " ")] == '\0')
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "DEBUGINFOD_URLS names no server: set it, as in "
+				     "DEBUGINFOD_URLS=https://debuginfod.debian.net");
+	child = fork();
+	if (child == 0)
+		_exit(dlopen(MEW_SYMBOLS_DEBUGINFOD, RTLD_NOW | RTLD_LOCAL) == NULL);
+	while (child > 0 && waitpid(child, &state, 0) < 0 && errno == EINTR)
+		;
+	if (child > 0 && state == 0)
+		return MEW_OK;
+	return mew_error_set(err, MEW_E_UNSUPPORTED,
+			     MEW_SYMBOLS_DEBUGINFOD " cannot be loaded: install the package libdebuginfod1");
+}
+
 /* --- asking ------------------------------------------------------------------------------------------------------ */
 
-static bool needs_name(const struct mew_location *l)
+static bool needs_name(const struct mew_model *m, const struct mew_location *l, bool again)
 {
-	return l->nlines == 0;
+	return l->nlines == 0 || (again && m->lines[l->first_line].line == 0);
 }
 
 static int by_module_and_offset(const void *a, const void *b, void *data)
@@ -157,20 +181,20 @@ static int by_module_and_offset(const void *a, const void *b, void *data)
 }
 
 /* Numbers of the unresolved locations, by module and offset. Returns NULL without memory or when there are none. */
-static uint32_t *list_unresolved(const struct mew_model *m, size_t *count)
+static uint32_t *list_unresolved(const struct mew_model *m, bool again, size_t *count)
 {
 	uint32_t *list;
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->nlocations; i++)
-		n += needs_name(&m->locations[i]);
+		n += needs_name(m, &m->locations[i], again);
 	*count = n;
 	list = n == 0 ? NULL : calloc(n, sizeof *list);
 	if (list == NULL)
 		return NULL;
 	n = 0;
 	for (size_t i = 0; i < m->nlocations; i++)
-		if (needs_name(&m->locations[i]))
+		if (needs_name(m, &m->locations[i], again))
 			list[n++] = (uint32_t)i;
 	qsort_r(list, n, sizeof *list, by_module_and_offset, m->locations);
 	return list;
@@ -211,6 +235,7 @@ static int take_frame(void *data, const struct mew_symbols_frame *f)
 static int take_note(void *data, size_t index, const char *why)
 {
 	struct batch *b = data;
+	bool is_answer = b->nlines > 0;
 
 	/* lines clear a reason, so they go first */
 	if (flush(b) != 0)
@@ -219,7 +244,9 @@ static int take_note(void *data, size_t index, const char *why)
 		b->why = mew_model_string(b->model, why);
 	if (b->why == NULL)
 		return -1;
-	b->model->locations[b->locations[index]].why = b->why;
+	/* a name that was there before keeps what was said about it */
+	if (is_answer || b->model->locations[b->locations[index]].nlines == 0)
+		b->model->locations[b->locations[index]].why = b->why;
 	return 0;
 }
 
@@ -229,6 +256,13 @@ static int take_start(void *data, size_t index, uint64_t start)
 
 	b->model->locations[b->locations[index]].start = start;
 	return 0;
+}
+
+static void take_line(void *data, const char *line)
+{
+	const struct batch *b = data;
+
+	b->servers->told(b->servers->data, line);
 }
 
 static int ask_module(struct batch *b, mew_symbols_resolve_fn *resolve)
@@ -241,6 +275,10 @@ static int ask_module(struct batch *b, mew_symbols_resolve_fn *resolve)
 					   .data = b };
 	int status = MEW_E_NOMEM;
 
+	if (b->servers != NULL) {
+		query.servers_until_ns = b->servers->until_ns;
+		query.told = take_line;
+	}
 	if (offsets != NULL) {
 		for (size_t i = 0; i < b->n; i++)
 			offsets[i] = b->model->locations[b->locations[i]].offset;
@@ -263,12 +301,13 @@ static int explain_all(struct batch *b, const char *why)
 
 /* resolve NULL: there is no library, and `why` is the reason. */
 static int each_module(struct mew_model *m, const uint32_t *list, size_t n, mew_symbols_resolve_fn *resolve,
-		       const char *why)
+		       const struct mew_symbolise_servers *servers, const char *why)
 {
 	int status = MEW_OK;
 
 	for (size_t i = 0, end; i < n && status == MEW_OK; i = end) {
-		struct batch b = { .model = m, .locations = list + i, .module = m->locations[list[i]].module };
+		struct batch b = { .model = m, .locations = list + i, .module = m->locations[list[i]].module,
+				   .servers = servers };
 
 		for (end = i; end < n && m->locations[list[end]].module == b.module; end++)
 			b.n++;
@@ -283,13 +322,13 @@ static int each_module(struct mew_model *m, const uint32_t *list, size_t n, mew_
 	return status;
 }
 
-int mew_symbolise(struct mew_model *m, struct mew_error *err)
+int mew_symbolise(struct mew_model *m, const struct mew_symbolise_servers *servers, struct mew_error *err)
 {
 	struct mew_error cause = { .status = MEW_OK };
 	mew_symbols_resolve_fn *resolve = NULL;
 	void *handle = NULL;
 	size_t n;
-	uint32_t *list = list_unresolved(m, &n);
+	uint32_t *list = list_unresolved(m, servers != NULL && servers->again, &n);
 	int status;
 
 	if (n == 0)
@@ -299,7 +338,7 @@ int mew_symbolise(struct mew_model *m, struct mew_error *err)
 	handle = load_library(&cause);
 	if (handle != NULL)
 		resolve = entry_of(handle, &cause);
-	status = each_module(m, list, n, resolve, cause.text);
+	status = each_module(m, list, n, resolve, servers, cause.text);
 	if (status == MEW_E_NOMEM)
 		(void)mew_error_set(err, MEW_E_NOMEM, "no memory to name %zu addresses", n);
 	else if (status == MEW_E_UNSUPPORTED)

@@ -8,6 +8,24 @@
 #include "error.h"
 #include "model.h"
 
+struct mew_symbolise_servers { /* those of DEBUGINFOD_URLS */
+	uint64_t until_ns; /* of mew_os_now_ns(); nobody is asked later */
+	void (*told)(void *data, const char *line); /* after each question: "libfoo.so: 1234 bytes ... from https://..." */
+	void *data;
+	bool again; /* also for locations whose name came without a line, as in a saved result */
+};
+
+/* The longest that servers are waited for in all, unless the user says otherwise. */
+#define MEW_SERVERS_SECONDS 30
+
+/*
+ * Can servers be asked: is DEBUGINFOD_URLS set, and can libdebuginfod be loaded?
+ *
+ * Returns  MEW_OK; MEW_E_UNSUPPORTED with the remedy
+ * Context  one thread; forks, since the library is not to stay loaded here
+ */
+int mew_symbolise_check_servers(struct mew_error *err);
+
 /*
  * Resolve every location that has no lines yet.
  *
@@ -16,13 +34,14 @@
  * directory it was configured for, by the loader's own search. It is loaded with RTLD_LOCAL and closed again before
  * this returns.
  *
+ * servers  borrowed; asked for debug information that this machine lacks; NULL: nobody is asked
  * m        borrowed, not sealed; a location without a name gets `why`, and one whose lines or inlined functions could
  *          not be read for damaged or refused debug information has both a name and a `why`
  * Returns  MEW_OK, also when some or all locations stay without a name; MEW_E_UNSUPPORTED when libmew_symbols.so cannot
  *          be loaded (err says why, and so does each location); MEW_E_NOMEM
- * Context  one thread at a time for one model; never inside a window; allocates, opens files, asks no server
+ * Context  one thread at a time for one model; never inside a window; allocates, opens files
  */
-int mew_symbolise(struct mew_model *m, struct mew_error *err);
+int mew_symbolise(struct mew_model *m, const struct mew_symbolise_servers *servers, struct mew_error *err);
 
 /*
  * A name for one location, for reports: the innermost function, or "libfoo.so+0x1234" where it has none, or the address

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "servers.h"
+
 #define DEBUG_ROOT "/usr/lib/debug"
 
 bool mew_elf_has_dwarf(Elf *elf)
@@ -134,16 +136,26 @@ static bool find_by_link(struct mew_elf *f, const struct mew_elf *of, const char
 	       try_place(f, of, DEBUG_ROOT, directory, "", why);
 }
 
-bool mew_debug_file_find(struct mew_elf *f, const struct mew_elf *of, char *why)
+static bool find_by_links(struct mew_elf *f, const struct mew_elf *of, char *why)
 {
 	char *real;
 	bool is_found;
 
-	if (find_by_build_id(f, of, why) || find_by_link(f, of, of->path, why))
+	if (find_by_link(f, of, of->path, why))
 		return true;
 	/* the loader may have come by a symbolic link; debug files lie beside the real name */
 	real = realpath(of->path, NULL);
 	is_found = real != NULL && strcmp(real, of->path) != 0 && find_by_link(f, of, real, why);
 	free(real);
 	return is_found;
+}
+
+bool mew_debug_file_find(struct mew_elf *f, const struct mew_elf *of, const struct mew_servers *servers, char *why)
+{
+	if (find_by_build_id(f, of, why) || (of->elf != NULL && find_by_links(f, of, why)))
+		return true;
+	if (!mew_servers_ask(servers, mew_elf_base_name(of->path), of->build_id, of->build_id_bytes, f))
+		return false;
+	why[0] = '\0';
+	return true;
 }

@@ -11,12 +11,14 @@
 bool mew_elf_has_dwarf(Elf *elf);
 
 /*
- * Find and open the debug file of `of`.
+ * Find and open the debug file of `of`: on this machine, then on the servers.
  *
  * f        filled when true is returned; closed by the caller
+ * of       borrowed; one without an `elf` is known by its build id alone
+ * servers  borrowed; NULL: none is asked
  * why      returned: the reason why a file that was there was refused; left alone when there was none
- * Context  any thread; opens files, asks no server
+ * Context  any thread; opens files
  */
-bool mew_debug_file_find(struct mew_elf *f, const struct mew_elf *of, char *why);
+bool mew_debug_file_find(struct mew_elf *f, const struct mew_elf *of, const struct mew_servers *servers, char *why);
 
 #endif

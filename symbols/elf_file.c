@@ -21,6 +21,8 @@
 #include "debug_file.h"
 #include "ranges.h"
 
+#define MEMORY_FILE "/memfd:" /* what the kernel calls a file of memfd_create(2) */
+
 const char *mew_elf_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -60,6 +62,10 @@ static bool open_regular(struct mew_elf *f, const char *path, char *why)
 {
 	struct stat st;
 
+	if (strncmp(path, MEMORY_FILE, sizeof MEMORY_FILE - 1) == 0) {
+		(void)snprintf(why, MEW_WHY_MAX, "%s was a file in memory (memfd) and went with its process", path);
+		return false;
+	}
 	/* O_NONBLOCK: a path that became a pipe must not hang the report */
 	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (f->fd < 0 || fstat(f->fd, &st) != 0) {
@@ -158,13 +164,47 @@ bool mew_elf_is_code(const struct mew_elf_module *m, uint64_t address)
 	return false;
 }
 
-bool mew_elf_module_open(struct mew_elf_module *m, const char *path, const char *build_id, char *why)
+static size_t parse_build_id(const char *hex_text, unsigned char bytes[MEW_BUILD_ID_MAX])
 {
-	bool is_vdso = strcmp(path, "[vdso]") == 0, is_open;
+	size_t n = 0;
+	unsigned byte;
+
+	for (; n < MEW_BUILD_ID_MAX && sscanf(hex_text + 2 * n, "%2x", &byte) == 1; n++)
+		bytes[n] = (unsigned char)byte;
+	return n;
+}
+
+/* A debug file keeps the addresses of all sections, so names and lines come out of it alone. */
+static bool open_stand_in(struct mew_elf *f, const char *path, const char *build_id, const struct mew_servers *servers)
+{
+	struct mew_elf gone = { .fd = -1 };
+	char unused[MEW_WHY_MAX];
+	bool is_found;
+
+	gone.build_id_bytes = parse_build_id(build_id, gone.build_id);
+	gone.path = strdup(path);
+	is_found = gone.path != NULL && gone.build_id_bytes > 0 && mew_debug_file_find(f, &gone, servers, unused);
+	free(gone.path);
+	return is_found;
+}
+
+static bool open_file(struct mew_elf *f, const char *path, const char *build_id, const struct mew_servers *servers,
+		      char *why)
+{
+	if (mew_elf_open(f, path, why) && is_build(f, path, build_id, why))
+		return true;
+	mew_elf_close(f);
+	return open_stand_in(f, path, build_id, servers);
+}
+
+bool mew_elf_module_open(struct mew_elf_module *m, const char *path, const char *build_id,
+			 const struct mew_servers *servers, char *why)
+{
+	bool is_vdso = strcmp(path, "[vdso]") == 0;
 
 	*m = (struct mew_elf_module){ .debug = { .fd = -1 } };
-	is_open = is_vdso ? open_vdso(&m->file, why) : mew_elf_open(&m->file, path, why);
-	if (!is_open || !is_build(&m->file, path, build_id, why))
+	if (is_vdso ? !open_vdso(&m->file, why) || !is_build(&m->file, path, build_id, why) :
+		      !open_file(&m->file, path, build_id, servers, why))
 		return false;
 	if (!list_code(m)) {
 		(void)snprintf(why, MEW_WHY_MAX, "no memory to read %s", mew_elf_base_name(path));
@@ -172,7 +212,7 @@ bool mew_elf_module_open(struct mew_elf_module *m, const char *path, const char 
 	}
 	if (mew_elf_has_dwarf(m->file.elf))
 		m->dwarf = m->file.elf;
-	else if (!is_vdso && mew_debug_file_find(&m->debug, &m->file, m->why))
+	else if (!is_vdso && mew_debug_file_find(&m->debug, &m->file, servers, m->why))
 		m->dwarf = mew_elf_has_dwarf(m->debug.elf) ? m->debug.elf : NULL;
 	if (!is_vdso && m->debug.elf == NULL)
 		mew_small_elf_open(m);

@@ -12,6 +12,8 @@
 #define MEW_BUILD_ID_MAX 64
 #define MEW_WHY_MAX 320
 
+struct mew_servers; /* servers.h */
+
 struct mew_elf {
 	int fd; /* -1: none, or memory */
 	Elf *elf;
@@ -30,7 +32,7 @@ struct mew_small_elf { /* symbols of a stripped file, unpacked from its .gnu_deb
 };
 
 struct mew_elf_module {
-	struct mew_elf file;  /* what was mapped into the process */
+	struct mew_elf file;  /* what was mapped into the process, or its debug file where that is gone */
 	struct mew_elf debug; /* elf NULL: there is no separate one */
 	struct mew_small_elf small; /* elf NULL: none */
 	Elf *dwarf;           /* the one of the two that has .debug_info; NULL: neither. Borrowed */
@@ -46,14 +48,17 @@ void mew_elf_close(struct mew_elf *f);
 /*
  * Open a module and look for its debug information: in the file itself, then /usr/lib/debug/.build-id, then the name
  * in .gnu_debuglink beside the file, in its .debug/ and under /usr/lib/debug. A debug file of another build (build id,
- * or the checksum of .gnu_debuglink where there is no build id) is refused. No server is ever asked.
+ * or the checksum of .gnu_debuglink where there is no build id) is refused. Where the module itself is gone or was
+ * replaced, its debug file stands in for it, found by the build id of what was mapped.
  *
  * path      borrowed; "[vdso]" is the vDSO of this process
  * build_id  borrowed; lower-case hex; "" skips the check
+ * servers   borrowed; asked for what this machine lacks; NULL: none is asked
  * why       returned on failure: one sentence; MEW_WHY_MAX bytes
  * Returns   true; close with mew_elf_module_close() in either case
  */
-bool mew_elf_module_open(struct mew_elf_module *m, const char *path, const char *build_id, char *why);
+bool mew_elf_module_open(struct mew_elf_module *m, const char *path, const char *build_id,
+			 const struct mew_servers *servers, char *why);
 void mew_elf_module_close(struct mew_elf_module *m);
 
 /* Unpack the .gnu_debugdata of m->file where it has one; m->why says why that did not work. Close in either case. */

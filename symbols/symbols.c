@@ -13,6 +13,7 @@
 #include "demangle.h"
 #include "dwarf_index.h"
 #include "mew.h"
+#include "servers.h"
 #include "starts.h"
 #include "symtab.h"
 
@@ -191,12 +192,13 @@ static int resolve_all(struct resolver *r)
 
 int mew_symbols_resolve(const struct mew_symbols_query *q)
 {
+	const struct mew_servers servers = { q->servers_until_ns, q->told, q->data };
 	struct resolver r = { .query = q };
 	int status = MEW_OK;
 
 	if (q->abi != MEW_SYMBOLS_ABI)
 		return MEW_E_UNSUPPORTED;
-	if (mew_elf_module_open(&r.module, q->path, q->build_id, r.why))
+	if (mew_elf_module_open(&r.module, q->path, q->build_id, q->servers_until_ns != 0 ? &servers : NULL, r.why))
 		status = resolve_all(&r);
 	else
 		for (size_t i = 0; i < q->n && status == MEW_OK; i++)

@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MEW_SYMBOLS_ABI 1u
+#define MEW_SYMBOLS_ABI 2u
 #define MEW_SYMBOLS_ENTRY "mew_symbols_resolve"
+#define MEW_SYMBOLS_DEBUGINFOD "libdebuginfod.so.1" /* loaded by its name, and only where servers may be asked */
 
 /* One function at one offset. Texts are valid during the callback only. */
 struct mew_symbols_frame {
@@ -43,7 +44,14 @@ struct mew_symbols_query {
 	/* Called before the note of an offset without a name, where the unwind table knows the function it lies in. */
 	int (*start)(void *data, size_t index, uint64_t start);
 	void *data;
-	uint64_t reserved[4]; /* zero */
+	/*
+	 * The servers of DEBUGINFOD_URLS may be asked for debug information that this machine lacks until this moment of
+	 * CLOCK_MONOTONIC, in ns; 0: nobody is asked. `told` is called after each question: the module, the server and the
+	 * bytes, or why there are none.
+	 */
+	uint64_t servers_until_ns;
+	void (*told)(void *data, const char *line);
+	uint64_t reserved[2]; /* zero */
 };
 
 /*
@@ -51,7 +59,7 @@ struct mew_symbols_query {
  *
  * Returns  MEW_OK, also when nothing could be named (then each offset has a note); MEW_E_NOMEM; MEW_E_UNSUPPORTED for
  *          another abi
- * Context  any thread, several at once; allocates, maps files; never asks a debuginfod server
+ * Context  any thread, several at once; allocates, maps files; forks where servers are asked
  */
 typedef int mew_symbols_resolve_fn(const struct mew_symbols_query *query);
 __attribute__((visibility("default"))) mew_symbols_resolve_fn mew_symbols_resolve;

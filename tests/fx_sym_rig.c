@@ -159,7 +159,7 @@ void rig_symbolise(struct sym_rig *r, size_t n, const char *build_id)
 	module = mew_model_module(r->model, r->library, build_id != NULL ? build_id : r->build_id, 4096, false);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(mew_model_location(r->model, module, r->offsets[i]), i);
-	r->status = mew_symbolise(r->model, &r->error);
+	r->status = mew_symbolise(r->model, NULL, &r->error);
 }
 
 uint32_t rig_line(const struct sym_rig *r, const char *mark)

@@ -184,7 +184,7 @@ static void finds_debug_files_by_build_id(void **state)
 	(void)snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id[0] == '\0' ? id : id + 2);
 	(void)mew_model_location(m, mew_model_module(m, info.dli_fname, id, 1, false),
 				 (uintptr_t)address - (uintptr_t)info.dli_fbase);
-	status = access(path, R_OK) == 0 ? mew_symbolise(m, &error) : MEW_E_UNSUPPORTED;
+	status = access(path, R_OK) == 0 ? mew_symbolise(m, NULL, &error) : MEW_E_UNSUPPORTED;
 	if (status == MEW_E_UNSUPPORTED) {
 		print_message("skipped: no libmew_symbols.so, or no %s (libc6-dbg)\n", path);
 		mew_model_free(m);
@@ -246,7 +246,7 @@ static void an_address_in_no_module_says_so(void **state)
 	char name[32];
 
 	(void)state;
-	(void)mew_symbolise(m, &error);
+	(void)mew_symbolise(m, NULL, &error);
 	rig_contains(m->locations[location].why, "in no loaded file");
 	assert_string_equal(mew_location_name(m, location, name, sizeof name), "0x1234");
 	mew_model_free(m);
@@ -262,11 +262,11 @@ static void a_missing_symboliser_is_explained(void **state)
 
 	(void)state;
 	assert_int_equal(setenv("MEW_SYMBOLS", "/nowhere/libmew_symbols.so", 1), 0);
-	assert_int_equal(mew_symbolise(m, &error), MEW_E_UNSUPPORTED);
+	assert_int_equal(mew_symbolise(m, NULL, &error), MEW_E_UNSUPPORTED);
 	rig_contains(error.text, "/nowhere/libmew_symbols.so");
 	rig_contains(m->locations[location].why, "/nowhere/libmew_symbols.so");
 	assert_int_equal(setenv("MEW_SYMBOLS", "/proc/self/exe", 1), 0);
-	assert_int_equal(mew_symbolise(m, &error), MEW_E_UNSUPPORTED);
+	assert_int_equal(mew_symbolise(m, NULL, &error), MEW_E_UNSUPPORTED);
 	rig_contains(error.text, "cannot be loaded");
 	if (saved != NULL)
 		assert_int_equal(setenv("MEW_SYMBOLS", saved, 1), 0);
@@ -287,7 +287,7 @@ static void the_vdso_is_read_from_this_process(void **state)
 	(void)state;
 	for (uint64_t offset = 0; offset < 8192; offset += 16)
 		(void)mew_model_location(m, module, offset);
-	status = getauxval(AT_SYSINFO_EHDR) == 0 ? MEW_E_UNSUPPORTED : mew_symbolise(m, &error);
+	status = getauxval(AT_SYSINFO_EHDR) == 0 ? MEW_E_UNSUPPORTED : mew_symbolise(m, NULL, &error);
 	for (size_t i = 0; i < m->nfunctions; i++)
 		is_named |= strstr(m->functions[i].name, "clock_gettime") != NULL;
 	mew_model_free(m);

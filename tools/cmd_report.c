@@ -6,8 +6,10 @@
 
 #include "cmd.h"
 
+#include "analyse.h"
 #include "cli.h"
 #include "read_json.h"
+#include "symbolise.h"
 #include "writer.h"
 
 #include <stdio.h>
@@ -81,20 +83,49 @@ static int show(const struct mew_cli *cli, const struct mew_model *m, const stru
 	return MEW_EXIT_USAGE;
 }
 
+/* The same result with names for what had none when it was saved. Takes `saved`; NULL after a line. */
+static struct mew_model *name_again(struct mew_model *saved, struct mew_symbolise_servers *servers)
+{
+	struct mew_model *m = mew_model_new();
+	struct mew_error err = { .status = MEW_E_NOMEM, .text = "no memory to name the functions of a saved result" };
+	int status = MEW_E_NOMEM;
+
+	servers->again = true;
+	if (m != NULL && mew_model_merge(m, saved) == 0) /* a sealed one takes no names */
+		status = mew_symbolise(m, servers, &err);
+	if (status == MEW_OK)
+		status = mew_analyse(m, &err);
+	mew_model_free(saved);
+	if (status == MEW_OK) {
+		mew_model_seal(m);
+		return m;
+	}
+	mew_cli_complain("%s", err.text);
+	mew_model_free(m);
+	return NULL;
+}
+
+static struct mew_model *read_file(const char *path, struct mew_symbolise_servers *servers)
+{
+	struct mew_error err;
+	struct mew_model *m = mew_read_json(path, &err);
+
+	if (m == NULL)
+		mew_cli_complain("%s", err.text);
+	return m == NULL || servers == NULL ? m : name_again(m, servers);
+}
+
 /* With two files the first is the base and the second is what it became. */
 static int report_files(const struct mew_cli *cli, bool dumping)
 {
 	struct mew_model *models[2] = { NULL, NULL };
-	int code = MEW_EXIT_FINE;
+	int code = mew_cli_check_servers(cli);
+	struct mew_symbolise_servers room, *servers = mew_cli_servers(cli, &room);
 
 	for (int i = 0; i < cli->nprograms && code == MEW_EXIT_FINE; i++) {
-		struct mew_error err;
-
-		models[i] = mew_read_json(cli->programs[i], &err);
-		if (models[i] == NULL) {
-			mew_cli_complain("%s", err.text);
+		models[i] = read_file(cli->programs[i], servers);
+		if (models[i] == NULL)
 			code = MEW_EXIT_USAGE;
-		}
 	}
 	if (code == MEW_EXIT_FINE && dumping)
 		code = dump(models[0]);
