@@ -1,5 +1,5 @@
 /*
- * demangle.c - asks the C++ runtime's own demangler, linked where configure found it, else the one the process has.
+ * demangle.c - readable names by libiberty, which knows Rust; without it by the C++ runtime's own demangler.
  * Layer L3, inside libmew_symbols. Any thread; allocates.
  */
 #include "config.h"
@@ -7,14 +7,87 @@
 #include "demangle.h"
 
 #include <dlfcn.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A longer name is shown as it is: the demangler's recursion grows with it. */
 #define LONGEST 16384
 
-#define RUST_HASH 19 /* "::h" and 16 digits */
+bool mew_is_mangled(const char *name)
+{
+	if (name[0] != '_')
+		return false;
+	return name[1] == 'Z' || (name[1] == 'R' && name[2] >= 'A' && name[2] <= 'Z');
+}
 
+#ifdef HAVE_LIBIBERTY
+/* A name may refer to its own parts, each of which doubles what comes out: what is longer than this is not waited for. */
+#define LONGEST_READABLE 65536
+
+#define WITH_PARAMETERS 1 /* DMGL_PARAMS */
+#define WITH_TYPES 16     /* DMGL_TYPES */
+
+/* Its header declares functions of libc in its own way, so these stand here. Neither keeps memory between two pieces. */
+typedef void piece_fn(const char *piece, size_t bytes, void *data);
+extern int cplus_demangle_v3_callback(const char *mangled, int options, piece_fn *callback, void *data);
+extern int rust_demangle_callback(const char *mangled, int options, piece_fn *callback, void *data);
+
+struct readable {
+	char *text;
+	size_t n, room;
+	jmp_buf give_up; /* the only way out of a demangler */
+};
+
+static void add_piece(const char *piece, size_t bytes, void *data)
+{
+	struct readable *r = data;
+
+	if (bytes == 0)
+		return;
+	if (bytes > LONGEST_READABLE - r->n)
+		longjmp(r->give_up, 1);
+	if (r->n + bytes >= r->room) {
+		size_t room = 2 * (r->n + bytes) + 128;
+		char *grown = realloc(r->text, room);
+
+		if (grown == NULL)
+			longjmp(r->give_up, 1);
+		r->text = grown;
+		r->room = room;
+	}
+	memcpy(r->text + r->n, piece, bytes);
+	r->n += bytes;
+	r->text[r->n] = '\0';
+}
+
+typedef int demangle_fn(const char *mangled, int options, piece_fn *callback, void *data);
+
+static bool read_name(struct readable *r, const char *name, demangle_fn *demangle)
+{
+	return setjmp(r->give_up) == 0 && demangle(name, WITH_PARAMETERS | WITH_TYPES, add_piece, r) != 0 && r->n > 0;
+}
+
+static char *readable_by(const char *name, demangle_fn *demangle)
+{
+	struct readable r = { .text = NULL };
+
+	if (read_name(&r, name, demangle))
+		return r.text;
+	free(r.text);
+	return NULL;
+}
+
+static char *readable_rust(const char *name)
+{
+	return readable_by(name, rust_demangle_callback);
+}
+
+static char *readable_cxx(const char *name)
+{
+	return readable_by(name, cplus_demangle_v3_callback);
+}
+#else
 typedef char *demangle_fn(const char *mangled, char *buffer, size_t *bytes, int *status);
 
 #ifdef HAVE_CXA_DEMANGLE
@@ -35,73 +108,35 @@ static demangle_fn *runtime(void)
 }
 #endif
 
-bool mew_is_mangled(const char *name)
+static char *readable_rust(const char *name)
 {
-	return name[0] == '_' && name[1] == 'Z';
+	(void)name;
+	return NULL;
 }
 
-/* Rust's older names are C++ ones of a path that ends in a hash: "core::fmt::write::h0123456789abcdef". */
-static bool cut_rust_hash(char *name)
+static char *readable_cxx(const char *name)
 {
-	size_t n = strlen(name);
+	int status;
 
-	if (n < RUST_HASH || memcmp(name + n - RUST_HASH, "::h", 3) != 0 ||
-	    strspn(name + n - RUST_HASH + 3, "0123456789abcdef") != RUST_HASH - 3)
-		return false;
-	name[n - RUST_HASH] = '\0';
-	return true;
+	return runtime() == NULL ? NULL : runtime()(name, NULL, NULL, &status);
 }
-
-/* They spell what may not stand in a path of C++. Shortens the name in place. */
-static void spell_rust(char *name)
-{
-	static const struct {
-		const char *from, *to;
-	} spellings[] = { { "$LT$", "<" },   { "$GT$", ">" },	{ "$LP$", "(" },   { "$RP$", ")" },   { "$C$", "," },
-			  { "$RF$", "&" },   { "$BP$", "*" },	{ "$SP$", "@" },   { "$u20$", " " },  { "$u27$", "'" },
-			  { "$u5b$", "[" },  { "$u5d$", "]" },	{ "$u7b$", "{" },  { "$u7d$", "}" },  { "$u3b$", ";" },
-			  { "$u2b$", "+" },  { "$u22$", "\"" }, { "..", "::" } };
-	const char *in = name;
-	char *out = name;
-
-	while (*in != '\0') {
-		size_t n = 0;
-
-		/* a part that begins with a spelling has a "_" in front */
-		if (in[0] == '_' && in[1] == '$' && (in == name || in[-1] == ':'))
-			in++;
-		for (size_t i = 0; n == 0 && i < sizeof spellings / sizeof spellings[0]; i++) {
-			if (strncmp(in, spellings[i].from, strlen(spellings[i].from)) != 0)
-				continue;
-			n = strlen(spellings[i].from);
-			memcpy(out, spellings[i].to, strlen(spellings[i].to));
-			out += strlen(spellings[i].to);
-		}
-		if (n == 0)
-			*out++ = *in;
-		in += n > 0 ? n : 1;
-	}
-	*out = '\0';
-}
+#endif
 
 char *mew_demangle(const char *name, bool keep_clone)
 {
 	size_t n = strcspn(name, "@");
-	char *copy, *readable = NULL;
-	int status;
+	char *copy = strndup(name, n > 0 ? n : strlen(name)), *readable;
 
-	if (n == 0)
-		n = strlen(name);
-	if (!keep_clone && mew_is_mangled(name) && memchr(name, '.', n) != NULL)
-		n = strcspn(name, ".");
-	copy = strndup(name, n);
-	if (copy == NULL || !mew_is_mangled(copy) || n > LONGEST || runtime() == NULL)
+	if (copy == NULL || !mew_is_mangled(copy) || strlen(copy) > LONGEST)
 		return copy;
-	readable = runtime()(copy, NULL, NULL, &status);
+	/* Rust's older names look like C++, and have dots inside */
+	readable = readable_rust(copy);
+	if (readable == NULL && !keep_clone)
+		copy[strcspn(copy, ".")] = '\0';
+	if (readable == NULL)
+		readable = readable_cxx(copy);
 	if (readable == NULL)
 		return copy;
 	free(copy);
-	if (cut_rust_hash(readable))
-		spell_rust(readable);
 	return readable;
 }

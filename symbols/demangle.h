@@ -12,7 +12,7 @@ bool mew_is_mangled(const char *name);
 
 /*
  * A copy of a symbol's name for people: without a version ("memcpy@@GLIBC_2.14"), demangled where possible;
- * Rust's without the hash behind them.
+ * Rust's, of either kind, without the hash behind them. One that would grow beyond 64 KiB stays as it is.
  *
  * keep_clone  leave what the compiler appended ("[clone .cold]", ".constprop.0")
  * Returns     a string to be freed; NULL without memory

@@ -95,7 +95,7 @@ static void names_of_cxx_are_readable(void **state)
 	(void)state;
 	open_or_skip(&r, "fx_sym_cxx.cc", "-g -O2");
 	symbolise_or_skip(&r, 4, NULL);
-#ifdef HAVE_CXA_DEMANGLE
+#if defined HAVE_LIBIBERTY || defined HAVE_CXA_DEMANGLE
 	rig_expect(&r, 0, 0, "int fx::twice<int>(int)", "TEMPLATE", "TEMPLATE_CALL");
 	rig_expect(&r, 1, 0, "fx::counter::add(int)", "METHOD", "METHOD_CALL");
 	rig_expect(&r, 2, 0, "(anonymous namespace)::hidden(int)", "HIDDEN", "HIDDEN_CALL");

@@ -108,10 +108,11 @@ static void names_of_rust_are_readable_and_have_no_hash(void **state)
 
 	(void)state;
 	open_or_skip(&r, "fx_sym_rust.c", "-O1");
-	symbolise_or_skip(&r, 2);
-#ifdef HAVE_CXA_DEMANGLE
+	symbolise_or_skip(&r, 3);
+#ifdef HAVE_LIBIBERTY
 	expect_name(&r, 0, "core::fmt::write");
 	expect_name(&r, 1, "<alloc::vec::Vec<T> as Drop>::drop");
+	expect_name(&r, 2, "<mycrate::Thing>::act");
 #endif
 	rig_close(&r);
 }
