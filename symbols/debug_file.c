@@ -94,6 +94,11 @@ static bool try_file(struct mew_elf *f, const struct mew_elf *of, const char *pa
 	return true;
 }
 
+bool mew_debug_file_at(struct mew_elf *f, const struct mew_elf *of, const char *path, char *why)
+{
+	return path[0] != '\0' && try_file(f, of, path, NULL, why);
+}
+
 static bool find_by_build_id(struct mew_elf *f, const struct mew_elf *of, char *why)
 {
 	char path[sizeof DEBUG_ROOT + sizeof "/.build-id//.debug" + 2 * MEW_BUILD_ID_MAX];

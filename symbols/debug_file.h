@@ -21,4 +21,7 @@ bool mew_elf_has_dwarf(Elf *elf);
  */
 bool mew_debug_file_find(struct mew_elf *f, const struct mew_elf *of, const struct mew_servers *servers, char *why);
 
+/* The same for one place: the file at `path`, where it is there and of the build of `of`. */
+bool mew_debug_file_at(struct mew_elf *f, const struct mew_elf *of, const char *path, char *why);
+
 #endif

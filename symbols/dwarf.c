@@ -7,8 +7,10 @@
 #include "dwarf_index.h"
 
 #include <dwarf.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void note_unreadable(struct mew_dwarf *d)
 {
@@ -78,17 +80,40 @@ static bool list_rows(struct mew_dwarf *d)
 	return d->rows != NULL;
 }
 
-bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, const uint64_t *addresses, size_t n, char *why)
+/* Returns false where the debug information must not be used: why. */
+static bool share(struct mew_dwarf *d, const struct mew_servers *servers, char *why)
+{
+	const struct mew_elf *of = d->module->dwarf == d->module->file.elf ? &d->module->file : &d->module->debug;
+
+	switch (of->path == NULL ? MEW_SHARED_NONE :
+				   mew_shared_file_find(&d->shared_file, of, d->dwarf, servers, d->unshared)) {
+	case MEW_SHARED_OPEN:
+		d->shared = dwarf_begin_elf(d->shared_file.elf, DWARF_C_READ, NULL);
+		dwarf_setalt(d->dwarf, d->shared);
+		d->unshared[0] = '\0';
+		return true;
+	case MEW_SHARED_REFUSED:
+		(void)snprintf(why, MEW_WHY_MAX, "%s", d->unshared);
+		return false;
+	default:
+		return true;
+	}
+}
+
+bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, const uint64_t *addresses, size_t n,
+		    const struct mew_servers *servers, char *why)
 {
 	const char *name = file_name(m);
 
-	*d = (struct mew_dwarf){ .module = m, .addresses = addresses, .n = n };
+	*d = (struct mew_dwarf){ .module = m, .addresses = addresses, .n = n, .shared_file = { .fd = -1 } };
 	d->dwarf = dwarf_begin_elf(m->dwarf, DWARF_C_READ, NULL);
 	if (d->dwarf == NULL) {
 		(void)snprintf(why, MEW_WHY_MAX, "debug information of %s cannot be read: %s", name,
 			       dwarf_errmsg(dwarf_errno()));
 		return false;
 	}
+	if (!share(d, servers, why))
+		return false;
 	mew_line_sections_init(&d->sections, m->dwarf);
 	if (!list_units(d) || !mew_ranges_flatten(&d->cover) || !list_rows(d)) {
 		(void)snprintf(why, MEW_WHY_MAX, "no memory to read the debug information of %s", name);
@@ -117,7 +142,10 @@ void mew_dwarf_close(struct mew_dwarf *d)
 	free(d->details);
 	if (d->dwarf != NULL)
 		(void)dwarf_end(d->dwarf);
-	*d = (struct mew_dwarf){ .nunits = 0 };
+	if (d->shared != NULL)
+		(void)dwarf_end(d->shared);
+	mew_elf_close(&d->shared_file);
+	*d = (struct mew_dwarf){ .shared_file = { .fd = -1 } };
 }
 
 static struct mew_dwarf_unit *unit_at(const struct mew_dwarf *d, uint64_t address)
@@ -127,11 +155,53 @@ static struct mew_dwarf_unit *unit_at(const struct mew_dwarf *d, uint64_t addres
 	return item == MEW_NO_ITEM ? NULL : &d->units[item];
 }
 
+static bool is_packed(const struct mew_dwarf *d, char path[PATH_MAX])
+{
+	const char *of[] = { d->module->file.path, d->module->debug.path };
+
+	for (size_t i = 0; i < MEW_COUNTOF(of); i++)
+		if (of[i] != NULL && snprintf(path, PATH_MAX, "%s.dwp", of[i]) < PATH_MAX && access(path, F_OK) == 0)
+			return true;
+	return false;
+}
+
+static const char *split_name(Dwarf_Die *unit)
+{
+	Dwarf_Attribute memory;
+	Dwarf_Attribute *attribute = dwarf_attr(unit, DW_AT_dwo_name, &memory);
+	const char *name = dwarf_formstring(attribute == NULL ? dwarf_attr(unit, DW_AT_GNU_dwo_name, &memory) : attribute);
+
+	return name == NULL ? "unnamed" : name;
+}
+
+static void note_split(struct mew_dwarf *d)
+{
+	struct mew_dwarf_unit *first = NULL;
+	char path[PATH_MAX];
+
+	for (size_t i = d->nunits; i > 0; i--) {
+		if (!d->units[i - 1].is_loaded || d->units[i - 1].code.addr != NULL)
+			continue;
+		first = &d->units[i - 1];
+		d->split++;
+	}
+	if (first != NULL && is_packed(d, path))
+		(void)snprintf(d->apart, sizeof d->apart,
+			       "the debug information of %zu of the compile units used is in %.100s, and the elfutils here reads "
+			       "no such package: keep the .dwo files; inlined functions are missing",
+			       d->split, mew_elf_base_name(path));
+	else if (first != NULL)
+		(void)snprintf(d->apart, sizeof d->apart,
+			       "the debug information of %zu of the compile units used is in .dwo files that were not found "
+			       "(%.100s): inlined functions are missing", d->split, split_name(&first->die));
+}
+
 bool mew_dwarf_load(struct mew_dwarf *d)
 {
 	for (size_t i = 0; i < d->n; i++)
 		if (d->rows[i].owner != MEW_NO_ITEM && !mew_dwarf_unit_load(d, &d->units[d->rows[i].owner]))
 			return false;
+	note_split(d);
 	if (d->damaged > 0)
 		(void)snprintf(d->damage, sizeof d->damage,
 			       "debug information of %s is damaged in %zu of the compile units used (%s): lines or "
@@ -246,7 +316,6 @@ const char *mew_dwarf_note(const struct mew_dwarf *d, uint64_t address)
 	if (unit->is_damaged)
 		return d->damage;
 	if (unit->code.addr == NULL)
-		return "the .dwo file with the debug information of this compile unit was not found: inlined functions "
-		       "are missing";
-	return NULL;
+		return d->apart;
+	return d->unshared[0] != '\0' ? d->unshared : NULL;
 }

@@ -8,6 +8,7 @@
 #include "elf_file.h"
 #include "lines.h"
 #include "ranges.h"
+#include "shared_file.h"
 
 #include <elfutils/libdw.h>
 
@@ -46,7 +47,8 @@ struct mew_dwarf_place { /* an instruction besides those given at the start */
 
 struct mew_dwarf {
 	const struct mew_elf_module *module; /* borrowed */
-	Dwarf *dwarf;
+	Dwarf *dwarf, *shared; /* NULL: it has no shared file, or that is not here */
+	struct mew_elf shared_file;
 	const uint64_t *addresses; /* n of them, ascending: all else is passed over. Borrowed */
 	size_t n;
 	struct mew_line_row *rows; /* of the addresses; the owner is a number into units */
@@ -63,7 +65,10 @@ struct mew_dwarf {
 	size_t unreadable; /* units whose head could not be read: nobody knows what they own */
 	size_t damaged;    /* used units with something that could not be read */
 	char cause[96]; /* libdw's first complaint */
+	size_t split;      /* used units whose .dwo file is missing */
 	char lost[MEW_WHY_MAX];   /* the sentence about unreadable units; "" none */
+	char unshared[MEW_WHY_MAX]; /* about the shared file that was not found; "" none */
+	char apart[MEW_WHY_MAX];    /* about split units */
 	char damage[MEW_WHY_MAX]; /* about damaged ones */
 	bool is_out_of_memory;
 };
@@ -80,11 +85,12 @@ struct mew_dwarf_frame { /* texts live until mew_dwarf_close() */
  * Open the debug information of a module and list the compile units that own one of n ascending addresses.
  *
  * m, addresses  borrowed until mew_dwarf_close(); m->dwarf must not be NULL
+ * servers       borrowed during the call; asked for a shared file that this machine lacks; NULL: none is asked
  * why           returned when it cannot be read: one sentence, MEW_WHY_MAX bytes
  * Returns       true; mew_dwarf_close() in either case
  */
 bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, const uint64_t *addresses, size_t n,
-		    char *why);
+		    const struct mew_servers *servers, char *why);
 void mew_dwarf_close(struct mew_dwarf *d);
 
 /* Read these units, so that mew_dwarf_note() knows all damage. False without memory. */

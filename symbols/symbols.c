@@ -21,6 +21,7 @@ struct resolver {
 	const struct mew_symbols_query *query;
 	struct mew_elf_module module;
 	struct mew_symtab symtab;
+	const struct mew_servers *servers; /* NULL: none is asked */
 	struct mew_starts starts;
 	struct mew_dwarf dwarf;
 	bool has_dwarf, has_symtab, is_out_of_memory;
@@ -181,7 +182,7 @@ static int resolve_all(struct resolver *r)
 	mew_starts_init(&r->starts, &r->module);
 	(void)snprintf(r->why, sizeof r->why, "%s", r->module.why);
 	if (r->module.dwarf != NULL) {
-		r->has_dwarf = mew_dwarf_open(&r->dwarf, &r->module, q->offsets, q->n, r->why);
+		r->has_dwarf = mew_dwarf_open(&r->dwarf, &r->module, q->offsets, q->n, r->servers, r->why);
 		if (r->has_dwarf && (!mew_dwarf_load(&r->dwarf) || !ask_places(r)))
 			return MEW_E_NOMEM;
 	}
@@ -193,12 +194,12 @@ static int resolve_all(struct resolver *r)
 int mew_symbols_resolve(const struct mew_symbols_query *q)
 {
 	const struct mew_servers servers = { q->servers_until_ns, q->told, q->data };
-	struct resolver r = { .query = q };
+	struct resolver r = { .query = q, .servers = q->servers_until_ns != 0 ? &servers : NULL, .dwarf.shared_file.fd = -1 };
 	int status = MEW_OK;
 
 	if (q->abi != MEW_SYMBOLS_ABI)
 		return MEW_E_UNSUPPORTED;
-	if (mew_elf_module_open(&r.module, q->path, q->build_id, q->servers_until_ns != 0 ? &servers : NULL, r.why))
+	if (mew_elf_module_open(&r.module, q->path, q->build_id, r.servers, r.why))
 		status = resolve_all(&r);
 	else
 		for (size_t i = 0; i < q->n && status == MEW_OK; i++)
