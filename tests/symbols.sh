@@ -19,14 +19,19 @@ leave_out() { # NAME WHY
 	echo "ok $number - $1 # SKIP $2"
 }
 
+# c++filt shows hashes of Rust's crates and types of its constants: core[0123456789abcdef], [u8; 1: usize]
+demangled() {
+	c++filt | sed 's/\[[0-9a-f]\{6,16\}\]//g; s/: \([ui][0-9]*\|[ui]size\|bool\|char\)\([],>]\)/\2/g'
+}
+
 # agree NAME MODULE [FILE-WITH-SYMBOLS]. The names of llvm-symbolizer are demangled by binutils: its own demangler writes
 # some of them in another way.
 agree() {
 	number=$((number + 1))
 	with=${3-$2}
-	nm --defined-only "$with" | awk 'NF == 3 { print $1, $3 }' | c++filt >"$work/nm"
+	nm --defined-only "$with" | awk 'NF == 3 { print $1, $3 }' | demangled >"$work/nm"
 	sh "$root/tests/fx_sym_addresses.sh" "$with" . 2000 7 >"$work/addresses"
-	llvm-symbolizer -i --no-demangle --print-address --obj="$2" <"$work/addresses" | c++filt >"$work/theirs"
+	llvm-symbolizer -i --no-demangle --print-address --obj="$2" <"$work/addresses" | demangled >"$work/theirs"
 	"$build/bench/symbols" print "$library" "$2" "$work/addresses" >"$work/ours" 2>"$work/notes"
 	awk -v nm="$work/nm" -f "$root/tests/fx_sym_agree.awk" "$work/theirs" "$work/ours" >"$work/shares" 2>"$work/differences"
 	read -r n names lines depth <"$work/shares" || n=0
@@ -41,7 +46,9 @@ agree() {
 
 # shellcheck disable=SC2086 # the compiler and its flags are lists
 build_and_agree() { # NAME COMPILER FLAGS SOURCES
-	if ! $2 $3 -g -O2 -fPIC -shared -Wl,--build-id -o "$work/it.so" $4 2>"$work/log"; then
+	linking="-O2 -fPIC -shared -Wl,--build-id"
+	[ "$2" != rustc ] || linking=
+	if ! $2 $3 -g $linking -o "$work/it.so" $4 2>"$work/log"; then
 		leave_out "$1" "it does not build here"
 		return
 	fi
@@ -54,6 +61,20 @@ has_debug_information() {
 
 large="$root/tests/fx_sym_large.cc"
 build_and_agree "C++ by $CXX" "$CXX" -std=c++17 "$large"
+if command -v rustc >/dev/null; then
+	cat >"$work/it.rs" <<'END'
+use std::collections::HashMap;
+#[no_mangle]
+pub extern "C" fn fx_count(n: u32) -> usize {
+    let mut m: HashMap<String, Vec<u32>> = HashMap::new();
+    for i in 0..n { m.entry(format!("{}", i % 7)).or_default().push(i); }
+    m.values().map(|v| v.iter().filter(|x| **x % 3 == 0).count()).sum()
+}
+END
+	build_and_agree "Rust by rustc" rustc "-O --crate-type cdylib -C symbol-mangling-version=v0" "$work/it.rs"
+else
+	leave_out "Rust by rustc" "rustc is not installed"
+fi
 if has_debug_information "$build/.libs/libmew.so"; then
 	agree "C: libmew itself" "$build/.libs/libmew.so"
 else
