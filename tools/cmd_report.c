@@ -127,7 +127,7 @@ static int report_files(const struct mew_cli *cli, bool dumping)
 		if (models[i] == NULL)
 			code = MEW_EXIT_USAGE;
 	}
-	if (code == MEW_EXIT_FINE && dumping)
+	if (code == MEW_EXIT_FINE && models[0] != NULL && dumping)
 		code = dump(models[0]);
 	else if (code == MEW_EXIT_FINE && models[1] != NULL)
 		code = show(cli, models[1], models[0]);
