@@ -3,7 +3,6 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-const { chromium } = createRequire(process.env.PLAYWRIGHT_DIR + '/')('playwright-core');
 const FLAGS = [
 	'--no-sandbox',
 	'--disable-gpu',
@@ -64,20 +63,26 @@ async function runOne(browser, { body, options }) {
 	}
 }
 
-export async function run() {
-	const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, headless: true, args: FLAGS });
+// Run all tests by `one`, which throws where a test fails; prints TAP.
+export async function report(one) {
 	let failed = 0;
 	console.log('1..' + tests.length);
-	for (const [i, one] of tests.entries()) {
+	for (const [i, each] of tests.entries()) {
 		try {
-			await runOne(browser, one);
-			console.log(`ok ${i + 1} - ${one.name}`);
+			await one(each);
+			console.log(`ok ${i + 1} - ${each.name}`);
 		} catch (error) {
 			failed++;
-			console.log(`not ok ${i + 1} - ${one.name}`);
+			console.log(`not ok ${i + 1} - ${each.name}`);
 			for (const line of String(error.stack).split('\n')) console.log('# ' + line);
 		}
 	}
-	await browser.close();
 	process.exitCode = failed ? 1 : 0;
+}
+
+export async function run() {
+	const { chromium } = createRequire(process.env.PLAYWRIGHT_DIR + '/')('playwright-core'),
+		browser = await chromium.launch({ executablePath: process.env.CHROMIUM, headless: true, args: FLAGS });
+	await report((one) => runOne(browser, one));
+	await browser.close();
 }

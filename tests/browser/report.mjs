@@ -7,5 +7,6 @@ import './views.mjs';
 import './diff.mjs';
 import './window.mjs';
 import './source.mjs';
+import './pictures.mjs';
 
 await run();

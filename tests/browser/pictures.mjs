@@ -1,0 +1,38 @@
+// pictures.mjs - pictures of all views in Chromium, and what it shares with Firefox about the keyboard.
+
+import { open, equal, ok, test } from './browser.mjs';
+import { walkControls } from './keyboard.mjs';
+import { takeAll } from './shots.mjs';
+
+const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
+
+test('Tab reaches every control, each has a name', async (page) => {
+	for (const [shape, hash] of [
+		['codec', ''],
+		['codec', INFLATE + '&filter=recursion:'],
+		['codec', INFLATE + '&view=table'],
+		['codec', INFLATE + '&kind=memory'],
+		['compared', INFLATE]
+	]) {
+		await open(page, shape, hash);
+		const { count, missed, nameless } = await walkControls(
+			(key) => page.keyboard.press(key),
+			(body) => page.evaluate(body)
+		);
+		equal([missed, nameless], [[], []], shape + hash);
+		ok(count > 5, hash + ' has controls: ' + count);
+	}
+});
+
+test('pictures are taken of each view, wide and narrow, light and dark', async (page) => {
+	await takeAll(
+		'chromium',
+		async (shape, hash, width, theme) => {
+			await page.setViewportSize({ width, height: 900 });
+			await page.emulateMedia({ colorScheme: theme });
+			await open(page, shape, hash);
+			await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+		},
+		() => page.screenshot()
+	);
+});
