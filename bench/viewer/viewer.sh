@@ -6,6 +6,7 @@
 #   CHROMIUM         the browser; default: chromium of the path
 #   PLAYWRIGHT_DIR   where node_modules/playwright-core is; default: SRCDIR/tests/browser
 #   D3_DIR           where node_modules/d3-flame-graph is; default: SRCDIR/bench/viewer
+#   LIMIT            seconds for one action, 240 by default: what takes longer counts as this long and is marked ">"
 set -eu
 rounds=$1 srcdir=$2
 CHROMIUM=${CHROMIUM:-$(command -v chromium || true)}
@@ -20,7 +21,7 @@ missing() {
 command -v node >/dev/null || missing "node is not installed"
 [ -n "$CHROMIUM" ] || missing "chromium is not installed"
 [ -d "$PLAYWRIGHT_DIR/node_modules/playwright-core" ] || missing "npm ci --prefix $srcdir/tests/browser"
-[ -d "$D3_DIR/node_modules/d3-flame-graph" ] || missing "npm install --prefix $srcdir/bench/viewer"
+[ -d "$D3_DIR/node_modules/d3-flame-graph" ] || missing "npm ci --ignore-scripts --prefix $srcdir/bench/viewer"
 
 PAGES=$(mktemp -d)
 trap 'rm -rf "$PAGES"' EXIT
