@@ -9,10 +9,7 @@ function treeOf(map, metrics) {
 	out.key.set(map.keys);
 	out.parent.set(map.parents);
 	out.line.set(map.lines);
-	for (let i = out.n - 1; i > 0; i--) {
-		out.next[i] = out.first[out.parent[i]];
-		out.first[out.parent[i]] = i;
-	}
+	linkChildren(out);
 	for (let i = 1; i < out.n; i++) {
 		out.level[i] = out.level[out.parent[i]] + 1;
 		if (out.level[i] > out.deepest) out.deepest = out.level[i];

@@ -326,6 +326,7 @@ function outline(node, colour, thickness) {
 }
 
 function draw() {
+	cancelAnimationFrame(pending);
 	pending = 0;
 	const { pen, canvas } = graph,
 		ratio = devicePixelRatio || 1;

@@ -207,7 +207,7 @@ function listen() {
 	addEventListener('popstate', follow);
 	matchMedia('(prefers-color-scheme: dark)').onchange = () => setTheme(chosen);
 	new ResizeObserver(() => {
-		resize();
+		if (graph.box.clientWidth !== graph.width || graph.box.clientHeight !== graph.height) resize();
 		if (!ui.table.hidden) fillRows();
 	}).observe(ui.stage);
 }

@@ -108,12 +108,25 @@
 		return out.subarray(0, used);
 	}
 
+	// A callback for each character would take as long as all else together.
+	function bytesOf(base64) {
+		if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+		const text = atob(base64),
+			bytes = new Uint8Array(text.length);
+		for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
+		return bytes;
+	}
+
 	// Base64 of a gzip file or of a zlib stream, whose heads have 10 and 2 bytes.
 	async function unpack(base64, format) {
-		const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+		const bytes = bytesOf(base64);
 		if (typeof DecompressionStream === 'undefined') return inflate(bytes, format === 'gzip' ? 10 : 2);
-		const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format));
-		return new Uint8Array(await new Response(stream).arrayBuffer());
+		// Written at once: by way of a Blob it takes more than twice as long.
+		const { readable, writable } = new DecompressionStream(format),
+			writer = writable.getWriter(),
+			wrote = writer.write(bytes).then(() => writer.close()),
+			[out] = await Promise.all([new Response(readable).arrayBuffer(), wrote]);
+		return new Uint8Array(out);
 	}
 
 	window.mew = { ready: false, unpack };

@@ -51,12 +51,20 @@ async function readHeader() {
 		joinFunctions();
 		pairCases();
 	}
-	f.rank = new Int32Array(f.name.length);
-	f.name
-		.map((_, i) => i)
-		.sort((a, b) => (f.lower[a] < f.lower[b] ? -1 : f.lower[a] > f.lower[b] ? 1 : a - b))
-		.forEach((i, place) => (f.rank[i] = place));
 	f.byName = new Map(f.name.map((name, i) => [name, i]));
+}
+
+// Where each function stands by name; made when it is first asked for.
+function nameRanks() {
+	const f = report.functions;
+	if (!f.rank || f.rank.length < f.name.length) {
+		f.rank = new Int32Array(f.name.length);
+		f.name
+			.map((_, i) => i)
+			.sort((a, b) => (f.lower[a] < f.lower[b] ? -1 : f.lower[a] > f.lower[b] ? 1 : a - b))
+			.forEach((i, place) => (f.rank[i] = place));
+	}
+	return f.rank;
 }
 
 function readCases(of) {
@@ -83,10 +91,7 @@ function addFunction(name, why, line) {
 const threadNames = {};
 
 function threadFunction(number) {
-	if (threadNames[number] === undefined) {
-		threadNames[number] = addFunction('thread ' + number, '', 0);
-		report.functions.rank = Int32Array.from([...report.functions.rank, number]);
-	}
+	if (threadNames[number] === undefined) threadNames[number] = addFunction('thread ' + number, '', 0);
 	return threadNames[number];
 }
 

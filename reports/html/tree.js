@@ -56,23 +56,28 @@ function readSamples(next) {
 	return { number, leaf, weight };
 }
 
+// Lists of children in the order of their numbers, made from their parents.
+function linkChildren({ n, first, next, parent }) {
+	for (let i = n - 1; i > 0; i--) {
+		next[i] = first[parent[i]];
+		first[parent[i]] = i;
+	}
+}
+
 function readTree(bytes, kind) {
 	const next = reader(bytes),
 		n = next() + 1,
 		tree = newTree(n, next());
-	const at = [0],
-		last = new Int32Array(n);
+	const at = [0];
 	for (let i = 1, level = 0; i < n; i++) {
 		level = level + 1 - next();
 		const parent = at[level - 1];
 		at[level] = i;
 		tree.level[i] = level;
 		tree.parent[i] = parent;
-		if (last[parent]) tree.next[last[parent]] = i;
-		else tree.first[parent] = i;
-		last[parent] = i;
 		if (level > tree.deepest) tree.deepest = level;
 	}
+	linkChildren(tree);
 	for (let i = 1; i < n; i++) tree.key[i] = next();
 	for (let i = 1; i < n; i++) {
 		const code = next(),
@@ -93,16 +98,25 @@ function totalsOf(tree, metric) {
 	return tree.totals[metric];
 }
 
-function sortedChildren(tree, total, node) {
-	const kids = [];
-	for (let c = tree.first[node]; c; c = tree.next[c]) if (total[c] > 0) kids.push(c);
-	const { rank } = report.functions,
-		orders = {
-			value: (a, b) => total[b] - total[a] || a - b,
-			name: (a, b) => rank[tree.key[a] >> 1] - rank[tree.key[b] >> 1] || a - b
-		};
-	if (kids.length > 1 && orders[shown.order]) kids.sort(orders[shown.order]);
-	return kids;
+// How siblings stand; null leaves them as they are.
+function orderOf(tree, total) {
+	if (shown.order === 'value') return (a, b) => total[b] - total[a] || a - b;
+	if (shown.order !== 'name') return null;
+	const rank = nameRanks(),
+		{ key } = tree;
+	return (a, b) => rank[key[a] >> 1] - rank[key[b] >> 1] || a - b;
+}
+
+// Most frames have few children: these are put in place without the cost of a call of sort.
+function sortFew(list, compare) {
+	if (list.length > 12) return list.sort(compare);
+	for (let i = 1; i < list.length; i++) {
+		const one = list[i];
+		let at = i;
+		for (; at && compare(list[at - 1], one) > 0; at--) list[at] = list[at - 1];
+		list[at] = one;
+	}
+	return list;
 }
 
 /*
@@ -114,7 +128,10 @@ function layOut(tree, metric) {
 		order = new Int32Array(tree.n),
 		rank = new Int32Array(tree.n).fill(-1);
 	const x = new Float64Array(tree.n),
-		start = [0];
+		start = [0],
+		kids = [],
+		{ first, next } = tree,
+		compare = orderOf(tree, total);
 	let used = 1;
 	rank[0] = 0;
 	for (let from = 0; from < used;) {
@@ -122,7 +139,10 @@ function layOut(tree, metric) {
 		for (; from < to; from++) {
 			const node = order[from];
 			let left = x[node];
-			for (const kid of sortedChildren(tree, total, node)) {
+			kids.length = 0;
+			for (let c = first[node]; c; c = next[c]) if (total[c] > 0) kids.push(c);
+			if (compare) sortFew(kids, compare);
+			for (const kid of kids) {
 				x[kid] = left;
 				left += total[kid];
 				rank[kid] = used;
