@@ -22,6 +22,7 @@ const char *const fx_html_hostile_names[] = {
 	"tab\there, line\nend, bell\a, escape\x1b[31m, delete\x7f",
 	"cut short \xe2\x82, lone \xff, overlong \xc0\xaf, surrogate \xed\xa0\x80",
 	"right\xe2\x80\xaeto left, zero\xe2\x80\x8bwidth",
+	"mark\xd8\x9c, soft\xc2\xadhyphen, isolate\xe2\x81\xa6, tag\xf3\xa0\x81\x81",
 	"\xe6\xb8\xac\xe8\xa9\xa6 \xf0\x9f\x90\x88 \xc3\xa9t\xc3\xa9",
 	"__proto__",
 	"constructor",
@@ -354,7 +355,7 @@ static void build_hostile(struct mew_model *m)
 {
 	struct mew_case *c;
 	uint32_t module = mew_model_module(m, "/tmp/<b>lib</b>.so", "", 4096, false), places[16], n = 0;
-	char *lengthy = malloc(100001);
+	char *lengthy = malloc(1000001);
 
 	for (size_t i = 0; fx_html_hostile_names[i] != NULL; i++) {
 		const char *name = fx_html_hostile_names[i];
@@ -363,8 +364,8 @@ static void build_hostile(struct mew_model *m)
 		(void)mew_model_add_fact(m, name, name);
 	}
 	if (lengthy != NULL) {
-		memset(lengthy, 'n', 100000);
-		lengthy[100000] = '\0';
+		memset(lengthy, 'n', 1000000);
+		lengthy[1000000] = '\0';
 		places[n++] = place(m, module, 4000, lengthy, "long.c", 1, NULL);
 		free(lengthy);
 	}

@@ -16,7 +16,7 @@ function save(text, suffix, type) {
 
 function saveBlob(blob, suffix) {
 	const url = URL.createObjectURL(blob),
-		name = titleOf(report.current()).replace(/[^\w.]+/g, '-') + '-' + shown.kind;
+		name = titleOf(report.current()).replace(/[^\w.]+/g, '-').slice(0, 100) + '-' + shown.kind;
 	make('a', { href: url, download: name + '.' + suffix }).click();
 	setTimeout(() => URL.revokeObjectURL(url), 10000);
 	speak('Saved as ' + name + '.' + suffix);

@@ -80,7 +80,12 @@ function range(low, high, unit) {
 function visible(text) {
 	return text
 		.replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
-		.replace(/[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, '\ufffd');
+		.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, '\ufffd');
+}
+
+// A name of a megabyte costs seconds to lay out and nobody reads it: both ends tell what it is.
+function brief(text) {
+	return text.length > 600 ? text.slice(0, 400) + '…' + text.slice(-160) : text;
 }
 
 function base(path) {

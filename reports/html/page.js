@@ -20,7 +20,7 @@ function describe(node) {
 		unit = report.metric()[1],
 		all = lay.total[0];
 	return (
-		nameOf(node) +
+		brief(nameOf(node)) +
 		', ' +
 		plain(lay.total[node], unit) +
 		', ' +
@@ -51,7 +51,7 @@ function drawPath() {
 	const crumb = (node) =>
 		make(
 			'button.mono',
-			{ title: node ? nameOf(node) : 'Back to the whole (0)', onclick: () => zoomTo(node) },
+			{ title: node ? brief(nameOf(node)) : 'Back to the whole (0)', onclick: () => zoomTo(node) },
 			node || tree.halves ? fit(node ? labelOf(node) : shown.middle, 220) : 'all'
 		);
 	const cut = path.length > 6 ? [path[0], -1, ...path.slice(-4)] : path;
@@ -257,7 +257,7 @@ function drawChips() {
 				title: 'Take this filter away',
 				onclick: () => change({ filters: shown.filters.filter((_, i) => i !== at) })
 			},
-			FILTER_TITLES[what] + (name || ''),
+			FILTER_TITLES[what] + brief(name || ''),
 			' ✕'
 		);
 	ui.chips.replaceChildren(...shown.filters.map(chip));
@@ -373,7 +373,7 @@ async function showCallers(f) {
 	while (node && graph.tree.key[node] >> 1 !== f) node = graph.tree.next[node];
 	zoomTo(node);
 	graph.box.focus();
-	if (!node) speak(report.functions.name[f] + ' has no cost of its own.');
+	if (!node) speak(brief(report.functions.name[f]) + ' has no cost of its own.');
 }
 
 function drawHead(c) {

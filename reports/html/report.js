@@ -140,9 +140,9 @@ function isAmbiguous(c) {
 }
 
 function titleOf(c) {
-	const name = visible(c.key);
+	const name = brief(visible(c.key));
 	return (
-		(c.label ? name.replace(/\/case:\d+$/, '') + ' [' + visible(c.label) + ']' : name) +
+		(c.label ? name.replace(/\/case:\d+$/, '') + ' [' + brief(visible(c.label)) + ']' : name) +
 		(c.allocator ? ' on ' + visible(c.allocator) : '')
 	);
 }

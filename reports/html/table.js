@@ -97,8 +97,8 @@ function functionRow(f, index) {
 	const share = all ? sums.self[f] / all : 0,
 		name = make(
 			'button.mono.clip',
-			{ title: fn.name[f] + '\nShow who calls it', onclick: () => showCallers(f) },
-			fn.name[f]
+			{ title: brief(fn.name[f]) + '\nShow who calls it', onclick: () => showCallers(f) },
+			brief(fn.name[f])
 		);
 	return make(
 		'tr',
