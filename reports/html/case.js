@@ -7,10 +7,10 @@ const CARDS = {
 		['Throughput', 'items_per_second', '1/s']
 	],
 	memory: [
-		['Peak', 'peak_bytes', 'By', (o) => plain(o.total_allocations, '1') + ' allocations'],
+		['Peak', 'peak_bytes', 'By', (o) => counted(o.total_allocations, 'allocation')],
 		['Allocs/iter', 'allocations_per_iteration', '1'],
 		['Bytes/iter', 'bytes_per_iteration', 'By'],
-		['Net', 'net_bytes', 'By', (o) => plain(o.net_blocks, '1') + ' blocks'],
+		['Net', 'net_bytes', 'By', (o) => counted(o.net_blocks, 'block')],
 		[
 			'Growth/iter',
 			'leak_bytes_per_iteration',
@@ -213,6 +213,11 @@ function absences(row) {
 	return Object.keys(absent).map((why) => 'Not measured: ' + absent[why].join(', ') + ' (' + visible(why) + ').');
 }
 
+function absenceList(row) {
+	const n = Object.keys(row.why).length;
+	return n ? make('details', make('summary', counted(n, 'figure') + ' not measured'), noteList('plain', absences(row))) : '';
+}
+
 function noteList(kind, notes) {
 	return notes.length ? make('ul', { className: 'notes ' + kind }, ...notes.map((text) => make('li', text))) : '';
 }
@@ -243,14 +248,14 @@ function drawNotes(c) {
 	}
 	if (row.ok && shown.kind !== 'time') {
 		box.append(
-			noteList('plain', absences(row)),
 			...comparisonNotes(),
 			...lists(shown.kind, row),
 			make(
 				'details',
 				make('summary', 'All ' + KIND_TITLES[shown.kind].replace('M', 'm') + ' figures'),
 				allFigures(shown.kind, row)
-			)
+			),
+			absenceList(row)
 		);
 	}
 }

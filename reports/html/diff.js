@@ -163,7 +163,7 @@ function comingsList(list, what) {
 		list.length > 0 &&
 		make(
 			'details',
-			make('summary', list.length + (list.length > 1 ? ' functions ' : ' function ') + what),
+			make('summary', counted(list.length, 'function') + ' ' + what),
 			make(
 				'div.wide',
 				make(

@@ -62,6 +62,10 @@ function plain(value, unit) {
 	return name ? number + '\u00a0' + name : number;
 }
 
+function counted(n, what) {
+	return plain(n, '1') + ' ' + what + (n === 1 ? '' : 's');
+}
+
 function percent(share) {
 	const p = share * 100;
 	if (p === 0 || p === 100) return p + '\u00a0%';
@@ -76,7 +80,7 @@ function range(low, high, unit) {
 	return significant((low * ns) / factor) + ' – ' + significant((high * ns) / factor) + '\u00a0' + name;
 }
 
-// Control characters and text-direction overrides would let a name disguise itself: they are shown as signs.
+// Control characters, overrides of the direction and what has no shape would let a name disguise itself: they are signs.
 function visible(text) {
 	return text
 		.replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))

@@ -209,6 +209,7 @@ function drawFrame(node, y, v) {
 	pen.fillStyle = hit ? ink.hit : fillOf(node, change, match ? 1 : 0);
 	const wide = Math.max(right - left - (right - left > 3 ? 1 : 0.3), 0.7);
 	pen.fillRect(left, y, wide, ROW - 1);
+	pen.globalAlpha = 1; // text keeps its contrast
 	if (change && change.sure && (change.isNew || change.gone)) hatch(left, y, wide, change.isNew ? 1 : -1);
 	graph.drawn.frames++;
 	if (right - left > 34) {
@@ -223,7 +224,6 @@ function drawFrame(node, y, v) {
 			graph.drawn.texts++;
 		}
 	}
-	pen.globalAlpha = 1;
 }
 
 // Frames too narrow for a pixel of their own, up to the next pixel; a hit anywhere in the run shows. Neighbouring

@@ -309,8 +309,7 @@ function showOverview() {
 	ui.title.textContent = programs.length ? programs.map(visible).join(', ') : 'Benchmark report';
 	ui.program.textContent = '';
 	ui.summary.textContent =
-		report.cases.length +
-		(report.cases.length === 1 ? ' case' : ' cases') +
+		counted(report.cases.length, 'case') +
 		(failed ? ', ' + failed + ' with a failure' : '') +
 		(report.base ? ' · compared with a base of ' + report.base.cases.length : '') +
 		' · mew ' +

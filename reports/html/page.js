@@ -94,7 +94,7 @@ function sayFound(share) {
 	const box = ui.found;
 	ui.before.hidden = ui.after.hidden = !graph.match || shown.view === 'table';
 	if (!graph.match) box.textContent = '';
-	else if (shown.view === 'table') box.textContent = listing.rows.length + ' functions';
+	else if (shown.view === 'table') box.textContent = counted(listing.rows.length, 'function');
 	else if (!graph.hits.length) box.textContent = 'no hit';
 	else box.textContent = percent(share) + ' · ' + (graph.at >= 0 ? graph.at + 1 + '/' : '') + graph.hits.length;
 }
@@ -158,8 +158,7 @@ function drawTools(c) {
 			make(
 				'button',
 				{
-					role: 'tab',
-					'aria-selected': kind === shown.kind,
+					'aria-pressed': kind === shown.kind,
 					onclick: () => change({ kind, metric: 0 })
 				},
 				KIND_TITLES[kind]
@@ -171,9 +170,8 @@ function drawTools(c) {
 			make(
 				'button',
 				{
-					role: 'radio',
 					title: title + ' (' + key + ')',
-					'aria-checked': view === shown.view,
+					'aria-pressed': view === shown.view,
 					onclick: () => change({ view })
 				},
 				title

@@ -115,7 +115,7 @@ function drawMap() {
 	});
 	pen.fillStyle = ink.hit;
 	const ticks = new Set(graph.hits.map((node) => Math.floor(lay.x[node] * k)));
-	for (const x of ticks) pen.fillRect(x, 0, 2, MAP);
+	for (const x of ticks) pen.fillRect(x, MAP - 8, 2, 8);
 	if (v.v1 - v.v0 > lay.total[0] * 0.999) return;
 	const left = v.v0 * k,
 		wide = Math.max(3, (v.v1 - v.v0) * k);

@@ -81,6 +81,7 @@ test('doubts are told: few samples, cut stacks, what was not measured', async (p
 	]) {
 		ok(notes.includes(part), `the notes lack ${part}: ${notes}`);
 	}
+	equal(await page.locator('#notes details:not([open]) summary:has-text("15 figures not measured")').count(), 1, 'folded');
 	await open(page, 'codec', '#case=codec%2Fcrc32&kind=time');
 	ok((await text(page, '#notes')).includes('Less than 20 times an empty loop'), 'a loop too short to trust');
 });

@@ -24,6 +24,19 @@ test('Tab reaches every control, each has a name', async (page) => {
 	}
 });
 
+test('a wide window has the tools in one line and no scroll bar, with two results too', async (page) => {
+	await page.setViewportSize({ width: 1600, height: 900 });
+	for (const shape of ['codec', 'compared']) {
+		await open(page, shape, INFLATE);
+		const [tools, over] = await page.evaluate(() => [
+			document.getElementById('tools').offsetHeight,
+			document.documentElement.scrollHeight - innerHeight
+		]);
+		ok(tools < 50, `${shape}: the tools are ${tools} pixels high`);
+		ok(over <= 0, `${shape}: ${over} pixels too high`);
+	}
+});
+
 test('pictures are taken of each view, wide and narrow, light and dark', async (page) => {
 	await takeAll(
 		'chromium',
