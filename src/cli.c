@@ -23,7 +23,7 @@
 
 enum flag_id {
 	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
-	F_INNER, F_ALL, F_HOOK, F_JOBS, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_EMBED_SOURCE, F_DEBUGINFOD, F_GBENCH, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT,
+	F_INNER, F_ALL, F_HOOK, F_JOBS, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_SEED, F_EMBED_SOURCE, F_DEBUGINFOD, F_GBENCH, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT,
 	F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER,
 	F_ALLOCATOR, F_REPORT
 };
@@ -58,6 +58,7 @@ static const struct flag flags[] = {
 	{ F_CAPTURE, "capture", required_argument, "--capture yes|no", "keep what bodies print apart, show it for failed cases (yes)" },
 	{ F_DRY_RUN, "dry-run", no_argument, "--dry-run", "run each case once, without figures" },
 	{ F_VERSUS, "versus", required_argument, "--versus KEY KEY", "compare two cases inside one process: is the second slower" },
+	{ F_SEED, "seed", required_argument, "--seed N", "of the order in which --versus takes its samples" },
 	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
 	{ F_DEBUGINFOD, "debuginfod", optional_argument, "--debuginfod[=S]", "ask DEBUGINFOD_URLS for missing debug information, at most S seconds (30)" },
 	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the run on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
@@ -331,6 +332,16 @@ static int versus(struct mew_cli *c, const char *value)
 	return MEW_EXIT_FINE;
 }
 
+static int seed(struct mew_cli *c, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	c->seed = strtoull(text, &end, 10);
+	c->seed_given = true;
+	return isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 ? MEW_EXIT_FINE : mew_cli_bad("--seed", text, "a whole number");
+}
+
 static int apply(struct mew_cli *c, int id, const char *value)
 {
 	switch (id) {
@@ -350,6 +361,8 @@ static int apply(struct mew_cli *c, int id, const char *value)
 		return MEW_EXIT_FINE;
 	case F_VERSUS:
 		return versus(c, value);
+	case F_SEED:
+		return seed(c, value);
 	case F_EMBED_SOURCE:
 		c->embed_source = true;
 		return MEW_EXIT_FINE;
@@ -496,6 +509,10 @@ int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
 		return code;
 	if (c->plan.iterations > 0 && c->plan.min_time > 0)
 		return mew_cli_bad("--min-time", "both", "seconds or iterations: give one of them");
+	if (c->seed_given && c->versus[0] == NULL) {
+		mew_cli_complain("--seed is for --versus KEY KEY: give both, or neither");
+		return MEW_EXIT_USAGE;
+	}
 	if (c->allocators != NULL) {
 		c->plan.interleave = false; /* they take turns themselves */
 		c->plan.cold_resident = true;

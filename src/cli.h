@@ -39,6 +39,8 @@ struct mew_cli {
 	bool processes_given;
 	unsigned jobs;          /* processes of the memory pass at once */
 	const char *versus[2]; /* the keys of --versus, base and head; NULL: not asked for */
+	uint64_t seed;      /* of its orders */
+	bool seed_given;
 	struct mew_cli_trace trace;
 	bool record;        /* a whole program: tables on standard error, its iteration is one */
 	bool follow;        /* record: children too */

@@ -6,13 +6,24 @@
 
 #include "cli_versus.h"
 
+#include "emit.h"
 #include "versus.h"
+#include "writer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
+
+static bool writes_only_json(const struct mew_cli *c)
+{
+	for (size_t i = 0; i < c->noutputs; i++)
+		if (strcmp(c->outputs[i].report->name, "json") != 0)
+			return false;
+	return true;
+}
 
 static int check(const struct mew_cli *c)
 {
@@ -20,14 +31,151 @@ static int check(const struct mew_cli *c)
 
 	if (c->nprograms != 1)
 		wrong = "takes one program: `mew run --versus KEY_A KEY_B ./bench`";
-	else if (c->passes[MEW_PASS_MEMORY] || c->passes[MEW_PASS_CPU] || c->noutputs > 0 || c->trace.file != NULL)
-		wrong = "compares time alone and writes no reports: leave out passes, reports and --trace";
+	else if (c->passes[MEW_PASS_MEMORY] || c->passes[MEW_PASS_CPU] || !writes_only_json(c) || c->trace.file != NULL)
+		wrong = "compares time alone and has one report: leave out passes, reports but --json, and --trace";
 	else if (c->host.nhooks > 0)
 		wrong = "runs both cases at once, where hooks cannot tell them apart: leave out --hook";
 	if (wrong == NULL)
 		return MEW_EXIT_FINE;
 	mew_cli_complain("--versus %s", wrong);
 	return MEW_EXIT_USAGE;
+}
+
+/* --- JSON -------------------------------------------------------------------------------------------------------
+ *
+ * schema_version, kind ("versus"), mew, program, seed, seconds, verdict (mew_outcome_name), ratio
+ * (head / base), ratio_low, ratio_high, observations, least_observations, p_worse, p_better,
+ * disturbed, base and head {key, loops, median_ns}, pairs [{block, base_ns, head_ns, head_first, disturbed}]: all of them
+ * in the order in which they were taken; _ns of a pair is the whole sample of `loops` iterations.
+ */
+
+#define SCHEMA 1u
+
+static void put_number(struct mew_json *j, const char *key, double value)
+{
+	if (!isfinite(value))
+		return;
+	mew_json_key(j, key);
+	mew_json_f64(j, value);
+}
+
+static void put_count(struct mew_json *j, const char *key, uint64_t value)
+{
+	mew_json_key(j, key);
+	mew_json_u64(j, value);
+}
+
+static void put_text(struct mew_json *j, const char *key, const char *text)
+{
+	mew_json_key(j, key);
+	mew_json_string(j, text);
+}
+
+static void put_flag(struct mew_json *j, const char *key, bool value)
+{
+	mew_json_key(j, key);
+	mew_json_bool(j, value);
+}
+
+static void put_verdict(struct mew_json *j, const struct mew_verdict *t)
+{
+	put_text(j, "verdict", mew_outcome_name(t->outcome));
+	put_number(j, "ratio", t->ratio);
+	if (t->has_interval) {
+		put_number(j, "ratio_low", t->interval.low);
+		put_number(j, "ratio_high", t->interval.high);
+	}
+	put_count(j, "observations", t->n);
+	put_count(j, "least_observations", t->least);
+	put_number(j, "p_worse", t->p_worse);
+	put_number(j, "p_better", t->p_better);
+}
+
+static void put_sides(struct mew_json *j, const struct mew_cli *c, const struct mew_versus *v)
+{
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+		mew_json_key(j, side == MEW_BASE ? "base" : "head");
+		mew_json_object(j);
+		put_text(j, "key", c->versus[side]);
+		put_count(j, "loops", v->loops[side]);
+		put_number(j, "median_ns", v->ns[side]);
+		mew_json_object_end(j);
+	}
+}
+
+static void put_pairs(struct mew_json *j, const struct mew_versus *v)
+{
+	mew_json_key(j, "pairs");
+	mew_json_array(j);
+	for (size_t i = 0; i < v->npairs; i++) {
+		const struct mew_versus_pair *p = &v->pairs[i];
+
+		mew_json_object(j);
+		put_count(j, "block", p->block);
+		put_count(j, "base_ns", p->ns[MEW_BASE]);
+		put_count(j, "head_ns", p->ns[MEW_HEAD]);
+		put_flag(j, "head_first", p->head_first);
+		put_flag(j, "disturbed", p->disturbed);
+		mew_json_object_end(j);
+	}
+	mew_json_array_end(j);
+}
+
+struct written {
+	const struct mew_cli *c;
+	const struct mew_versus *v;
+};
+
+static int write_json(struct mew_writer *w, void *data, struct mew_error *err)
+{
+	const struct written *of = data;
+	struct mew_json j;
+
+	(void)err;
+	mew_json_init(&j, w, 2);
+	mew_json_object(&j);
+	put_count(&j, "schema_version", SCHEMA);
+	put_text(&j, "kind", "versus");
+	put_text(&j, "mew", mew_version());
+	put_text(&j, "program", of->c->programs[0]);
+	put_count(&j, "seed", of->v->seed);
+	put_number(&j, "seconds", of->v->seconds);
+	put_verdict(&j, &of->v->verdict);
+	put_count(&j, "disturbed", of->v->disturbed);
+	put_sides(&j, of->c, of->v);
+	put_pairs(&j, of->v);
+	mew_json_object_end(&j);
+	mew_write_char(w, '\n');
+	return MEW_OK;
+}
+
+static int write_files(const struct mew_cli *c, const struct mew_versus *v)
+{
+	struct written of = { c, v };
+	int code = MEW_EXIT_FINE;
+
+	for (size_t i = 0; i < c->noutputs; i++) {
+		const char *path = c->outputs[i].path;
+		struct mew_error err;
+
+		if (mew_write_file(path, write_json, &of, &err) != MEW_OK) {
+			mew_cli_complain("%s", err.text);
+			code = MEW_EXIT_USAGE;
+		} else if (!c->quiet && strcmp(path, "-") != 0) {
+			(void)fprintf(stderr, "wrote %s\n", path);
+		}
+	}
+	return code;
+}
+
+/* --- for people ------------------------------------------------------------------------------------------------- */
+
+static bool prints(const struct mew_cli *c)
+{
+	for (size_t i = 0; i < c->noutputs; i++)
+		if (strcmp(c->outputs[i].path, "-") == 0)
+			return false;
+	return true;
 }
 
 static void print(const struct mew_cli *c, const struct mew_versus *v)
@@ -42,9 +190,35 @@ static void print(const struct mew_cli *c, const struct mew_versus *v)
 		(void)printf("no difference resolved between %s and %s: %+.2f %%", c->versus[MEW_HEAD], c->versus[MEW_BASE], percent);
 	if (t->has_interval)
 		(void)printf(" (%+.2f to %+.2f)", (t->interval.low - 1) * 100, (t->interval.high - 1) * 100);
-	(void)printf("\n  %s %.4g ns, %s %.4g ns an iteration; %zu observations, %u disturbed ones left out, %.3f s\n",
-		     c->versus[MEW_BASE], v->ns[MEW_BASE], c->versus[MEW_HEAD], v->ns[MEW_HEAD], t->n, v->disturbed, v->seconds);
+	(void)printf("\n  %s %.4g ns, %s %.4g ns an iteration; %zu pairs of samples, %u disturbed ones left out, %.3f s, seed %llu\n",
+		     c->versus[MEW_BASE], v->ns[MEW_BASE], c->versus[MEW_HEAD], v->ns[MEW_HEAD], t->n, v->disturbed, v->seconds,
+		     (unsigned long long)v->seed);
 	(void)printf("  this is said of this build alone: linked anew, the two may lie otherwise in memory\n");
+}
+
+static int show(const struct mew_cli *c, const struct mew_versus *v)
+{
+	int code;
+
+	if (v->verdict.n == 0) {
+		mew_cli_complain("--versus: every sample lost the processor: quieten the machine, or give more --max-time");
+		return MEW_EXIT_INVALID;
+	}
+	if (prints(c))
+		print(c, v);
+	code = write_files(c, v);
+	if (code != MEW_EXIT_FINE)
+		return code;
+	return v->verdict.outcome == MEW_OUTCOME_INCONCLUSIVE ? MEW_EXIT_INCONCLUSIVE : MEW_EXIT_FINE;
+}
+
+static uint64_t random_seed(void)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+		seed = (uint64_t)time(NULL);
+	return seed >> 11; /* it must pass through JSON's numbers, which may be doubles */
 }
 
 int mew_cli_versus(const struct mew_cli *c)
@@ -53,25 +227,22 @@ int mew_cli_versus(const struct mew_cli *c)
 		.keys = { c->versus[MEW_BASE], c->versus[MEW_HEAD] },
 		.host = &c->host,
 		.max_time = c->plan.max_time > 0 ? c->plan.max_time : 0.5,
+		.seed = c->seed_given ? c->seed : random_seed(),
 	};
 	struct mew_versus v;
 	struct mew_error err;
-	int status;
+	int status, code;
 
 	if (check(c) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	o.program = c->programs[0];
-	if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
-		o.seed = (uint64_t)time(NULL);
 	status = mew_versus(&o, &v, &err);
 	if (status != MEW_OK) {
 		mew_cli_complain("--versus: %s", err.text);
-		return status == MEW_E_INVALID ? MEW_EXIT_USAGE : status == MEW_E_BUSY ? MEW_EXIT_INVALID : MEW_EXIT_FAILED;
+		code = status == MEW_E_INVALID ? MEW_EXIT_USAGE : status == MEW_E_BUSY ? MEW_EXIT_INVALID : MEW_EXIT_FAILED;
+	} else {
+		code = show(c, &v);
 	}
-	if (v.verdict.n == 0) {
-		mew_cli_complain("--versus: every sample lost the processor: quieten the machine, or give more --max-time");
-		return MEW_EXIT_INVALID;
-	}
-	print(c, &v);
-	return v.verdict.outcome == MEW_OUTCOME_INCONCLUSIVE ? MEW_EXIT_INCONCLUSIVE : MEW_EXIT_FINE;
+	mew_versus_free(&v);
+	return code;
 }

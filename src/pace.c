@@ -82,7 +82,16 @@ static bool has_ended(struct mew_pace *p)
 	return __atomic_load_n(&p->ended, __ATOMIC_ACQUIRE) != 0;
 }
 
-bool mew_pace_wait(struct mew_pace *p, enum mew_side side, bool first)
+/* Let the other side change the word from the value that was seen. */
+static void rest(struct mew_pace *p, struct mew_duo *duo, uint32_t *word, uint32_t value)
+{
+	if (duo == NULL)
+		sleep_while(word, value);
+	else if (!mew_duo_yield(duo))
+		mew_pace_leave(p); /* it is gone, and nobody else changes it */
+}
+
+bool mew_pace_wait(struct mew_pace *p, enum mew_side side, bool first, struct mew_duo *duo)
 {
 	uint32_t seen;
 
@@ -90,7 +99,7 @@ bool mew_pace_wait(struct mew_pace *p, enum mew_side side, bool first)
 		(void)__atomic_fetch_add(&p->arrived, 1, __ATOMIC_ACQ_REL);
 		wake_all(&p->arrived);
 		while (!has_ended(p) && (seen = __atomic_load_n(&p->arrived, __ATOMIC_ACQUIRE)) < MEW_SIDES)
-			sleep_while(&p->arrived, seen);
+			rest(p, duo, &p->arrived, seen);
 	}
 	for (;;) {
 		seen = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);
@@ -98,8 +107,16 @@ bool mew_pace_wait(struct mew_pace *p, enum mew_side side, bool first)
 			return false;
 		if (p->owner[seen] == side)
 			return true;
-		sleep_while(&p->turn, seen);
+		rest(p, duo, &p->turn, seen);
 	}
+}
+
+void mew_pace_await_end(struct mew_pace *p, struct mew_duo *duo)
+{
+	uint32_t seen;
+
+	while (!has_ended(p) && (seen = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE)) < p->total)
+		rest(p, duo, &p->turn, seen);
 }
 
 void mew_pace_pass(struct mew_pace *p, bool disturbed)

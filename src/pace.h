@@ -1,11 +1,12 @@
 /*
  * pace.h - two timing loops that take turns: a page both map says whose sample comes next.
- * Layer L1. The loops may be in two processes or on two threads of one; while one measures, the other sleeps.
+ * Layer L1. The loops may be in two processes, where one sleeps while the other measures, or on one thread (duo.h).
  */
 #ifndef MEW_PACE_H
 #define MEW_PACE_H
 
 #include "base.h"
+#include "duo.h"
 
 #define MEW_PACE_TURNS 4096u /* samples of both sides together */
 
@@ -44,10 +45,18 @@ bool mew_pace_coin(uint64_t *seed);
  */
 void mew_pace_plan(struct mew_pace *p, unsigned rounds, uint64_t *seed);
 
-/* Sleep until the side's turn has come; false when there is none any more. Context: a loop's thread, between samples. */
-bool mew_pace_wait(struct mew_pace *p, enum mew_side side, bool first);
+/*
+ * Rest until the side's turn has come.
+ *
+ * duo      the other loop is on the same thread and gets it meanwhile; NULL: sleep
+ * Returns  false when there is no turn any more
+ * Context  a loop's thread, between samples
+ */
+bool mew_pace_wait(struct mew_pace *p, enum mew_side side, bool first, struct mew_duo *duo);
 /* The running turn's sample is done. */
 void mew_pace_pass(struct mew_pace *p, bool disturbed);
+/* Rest until both sides have taken their last sample: what follows a loop must not fall into the other's. */
+void mew_pace_await_end(struct mew_pace *p, struct mew_duo *duo);
 /* Let the other side go on to its end. Context: any thread of either side, or of a process that watches both. */
 void mew_pace_leave(struct mew_pace *p);
 

@@ -49,7 +49,7 @@ void mew_runner_fini(struct mew_runner *r);
 int mew_runner_open(struct mew_runner *r, uint32_t item, enum mew_pass pass, struct mew_error *err);
 
 /*
- * Run one block of an open case. Two timing blocks of different cases may run at once on two threads.
+ * Run one block of an open case. Two timing blocks of different cases may take turns on one thread.
  *
  * out      a fresh model; gets one case with the block's runs, counters, hook data and, in a captured block, the row and stacks
  * Returns  MEW_OK; else the case's failure with its sentence (MEW_E_UNSUPPORTED beginning "skipped: " for a skip)

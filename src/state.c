@@ -264,16 +264,19 @@ static bool any_failed(const struct mew_block *b)
 	return false;
 }
 
-/* With a partner: hand the turn on and sleep until ours comes again; between samples, so nothing of it is timed. */
+/* With a partner: hand the turn on and rest until ours comes again; between samples, so nothing of it is timed. */
 static void take_turns(struct mew_block *b, bool first)
 {
 	uint64_t switches = __atomic_load_n(&b->context_switches, __ATOMIC_RELAXED);
+	struct mew_pace *pace = b->plan.pace;
 
 	if (!first)
-		mew_pace_pass(b->plan.pace, switches != b->paced_switches);
+		mew_pace_pass(pace, switches != b->paced_switches);
 	b->paced_switches = switches;
-	if (b->next != 0 && !mew_pace_wait(b->plan.pace, b->plan.side, first))
+	if (b->next != 0 && !mew_pace_wait(pace, b->plan.side, first, b->plan.duo))
 		b->next = 0;
+	else if (b->next == 0 && b->nsamples >= pace->total / MEW_SIDES)
+		mew_pace_await_end(pace, b->plan.duo);
 }
 
 /* All present threads are here: record the sample they ended, decide what comes next. Lock held (or one thread). */

@@ -29,6 +29,7 @@ struct mew_block_plan {
 	double precision;     /* stop when the 95 % interval of the median is within this fraction; 0: do not look */
 	struct mew_pace *pace; /* take turns with another loop for each sample; NULL: alone. Never with a backend */
 	enum mew_side side;
+	struct mew_duo *duo;  /* the other loop is on this thread too; NULL: on its own */
 	bool free_running;    /* threads do not wait for each other between samples (capture passes) */
 };
 

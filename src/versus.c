@@ -1,5 +1,5 @@
 /*
- * versus.c - see versus.h. A worker runs both bodies at once, each on a thread, by the page they take turns with.
+ * versus.c - see versus.h. A worker runs both bodies on one thread, by the page they take turns with (duo.h).
  * Layer L4. The command's thread, which sleeps while they measure.
  */
 #include "config.h"
@@ -13,14 +13,14 @@
 #include "stats.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define SAMPLE_NS 150000u
-#define WARMUP_NS 2000000u
-#define ROUNDS 4u /* of a block: few, so that the first that can decide come of both ways to place the threads */
+#define SAMPLE_NS 60000u  /* short: two neighbours meet the same machine, and few lose the processor */
+#define WARMUP_NS 1000000u
+#define ROUNDS_LEAST 4u   /* of a block: few at first, so that those that can decide come of both ways to place the stacks */
+#define ROUNDS_MOST 32u   /* then more, since each block is a message and a set-up */
 
 struct versus {
 	const struct mew_versus_options *o;
@@ -29,9 +29,11 @@ struct versus {
 	int page_fd;
 	uint64_t seed;
 	uint32_t items[MEW_SIDES];
-	enum mew_side first;                  /* runs on the process's main thread in this block */
+	enum mew_side first;                  /* begins, and has the first stack, in this block */
+	unsigned rounds;                      /* of this block */
+	double each_ns[MEW_SIDES];            /* an iteration, as it was calibrated */
 	struct mew_model *models[MEW_SIDES];  /* of the running block */
-	double log_ratios[MEW_VERSUS_OBSERVATIONS], ns[MEW_SIDES][MEW_VERSUS_OBSERVATIONS];
+	double log_ratios[MEW_VERSUS_PAIRS], ns[MEW_SIDES][MEW_VERSUS_PAIRS];
 	size_t n;
 	struct mew_versus *out;
 };
@@ -63,19 +65,6 @@ static int find_cases(struct versus *v, struct mew_error *err)
 	return MEW_OK;
 }
 
-/* The thread that the worker makes inherits it. Where it is refused, both run where they are put. */
-static void pin(int pid)
-{
-	cpu_set_t set, one;
-	int cpu = sched_getcpu();
-
-	if (cpu < 0 || sched_getaffinity(0, sizeof set, &set) != 0 || !CPU_ISSET(cpu, &set))
-		return;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	(void)sched_setaffinity(pid, sizeof one, &one);
-}
-
 static int start(struct versus *v, struct mew_host_options *options, struct mew_error *err)
 {
 	int status;
@@ -90,8 +79,6 @@ static int start(struct versus *v, struct mew_host_options *options, struct mew_
 		status = find_cases(v, err);
 	if (status == MEW_OK)
 		status = mew_host_begin_pass(&v->host, MEW_PASS_TIME, err);
-	if (status == MEW_OK)
-		pin(v->host.pid);
 	return status;
 }
 
@@ -159,6 +146,19 @@ static int prepare(struct versus *v, enum mew_side side, double *each_ns, struct
 	return status;
 }
 
+/* Two blocks of a size, which begin with one side and with the other, then larger ones, as far as the time goes. */
+static unsigned rounds_of(const struct versus *v, double left_s)
+{
+	double round_s = 0;
+	unsigned rounds = ROUNDS_LEAST << (v->out->blocks / 2 < 3 ? v->out->blocks / 2 : 3);
+
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+		round_s += v->each_ns[side] * (double)v->out->loops[side] / 1e9;
+	while (rounds > ROUNDS_LEAST && (double)rounds * round_s > left_s)
+		rounds /= 2;
+	return rounds;
+}
+
 /* Equal iterations where the cases are near each other: then the few nanoseconds of a sample's own fall out. */
 static void choose_loops(uint64_t loops[MEW_SIDES], const double each_ns[MEW_SIDES])
 {
@@ -168,13 +168,14 @@ static void choose_loops(uint64_t loops[MEW_SIDES], const double each_ns[MEW_SID
 		loops[MEW_HEAD] = loops[MEW_BASE];
 }
 
-static int run_block(struct versus *v, struct mew_error *err)
+static int run_block(struct versus *v, double left_s, struct mew_error *err)
 {
 	struct mew_host *h = &v->host;
 	struct mew_error other;
 	int status;
 
-	mew_pace_plan(v->page, ROUNDS, &v->seed);
+	v->rounds = rounds_of(v, left_s);
+	mew_pace_plan(v->page, v->rounds, &v->seed);
 	v->first = v->out->blocks % 2 != 0 ? !v->first : mew_pace_coin(&v->seed) ? MEW_HEAD : MEW_BASE;
 	mew_wire_reset(&h->out);
 	for (int i = 0; i < MEW_SIDES; i++) {
@@ -183,7 +184,7 @@ static int run_block(struct versus *v, struct mew_error *err)
 		uint64_t loops = v->out->loops[side];
 
 		rq.pace_fd = v->page_fd;
-		rq.plan = (struct mew_block_plan){ .loops = loops, .exact = loops * ROUNDS, .max_samples = ROUNDS };
+		rq.plan = (struct mew_block_plan){ .loops = loops, .exact = loops * v->rounds, .max_samples = v->rounds };
 		mew_wire_put_request(&h->out, &rq);
 	}
 	status = mew_host_send(h, MEW_MSG_BOTH, err);
@@ -203,28 +204,43 @@ static int run_block(struct versus *v, struct mew_error *err)
 
 /* --- what they say ---------------------------------------------------------------------------------------------- */
 
+static int take_pair(struct versus *v, const struct mew_run *const runs[MEW_SIDES], unsigned i, struct mew_error *err)
+{
+	struct mew_versus_pair *p = &v->out->pairs[v->out->npairs++];
+
+	*p = (struct mew_versus_pair){
+		.block = v->out->blocks - 1,
+		.head_first = v->page->owner[2 * i] == MEW_HEAD,
+		.disturbed = v->page->disturbed[2 * i] != 0 || v->page->disturbed[2 * i + 1] != 0,
+	};
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+		p->ns[side] = runs[side]->real_ns[i];
+		if (p->ns[side] == 0)
+			return mew_error_set(err, MEW_E_LOST, "a sample took no time that the clock can see");
+	}
+	v->out->disturbed += p->disturbed;
+	if (p->disturbed)
+		return MEW_OK;
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+		v->ns[side][v->n] = (double)p->ns[side] / (double)v->out->loops[side];
+	v->log_ratios[v->n] = log(v->ns[MEW_HEAD][v->n] / v->ns[MEW_BASE][v->n]);
+	v->n++;
+	return MEW_OK;
+}
+
 static int take_block(struct versus *v, struct mew_error *err)
 {
 	const struct mew_run *runs[MEW_SIDES];
+	int status = MEW_OK;
 
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 		runs[side] = last_run(v->models[side]);
-		if (runs[side] == NULL || runs[side]->nsamples < ROUNDS || runs[side]->loops != v->out->loops[side])
+		if (runs[side] == NULL || runs[side]->nsamples < v->rounds || runs[side]->loops != v->out->loops[side])
 			return mew_error_set(err, MEW_E_LOST, "\"%.100s\" did not give its samples", v->o->keys[side]);
 	}
-	for (unsigned i = 0; i < ROUNDS && v->n < MEW_VERSUS_OBSERVATIONS; i++) {
-		for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
-			v->ns[side][v->n] = (double)runs[side]->real_ns[i] / (double)runs[side]->loops;
-		if (v->ns[MEW_BASE][v->n] <= 0 || v->ns[MEW_HEAD][v->n] <= 0)
-			return mew_error_set(err, MEW_E_LOST, "a sample took no time that the clock can see");
-		if (v->page->disturbed[2 * i] != 0 || v->page->disturbed[2 * i + 1] != 0) {
-			v->out->disturbed++;
-			continue;
-		}
-		v->log_ratios[v->n] = log(v->ns[MEW_HEAD][v->n] / v->ns[MEW_BASE][v->n]);
-		v->n++;
-	}
-	return MEW_OK;
+	for (unsigned i = 0; i < v->rounds && v->out->npairs < MEW_VERSUS_PAIRS && status == MEW_OK; i++)
+		status = take_pair(v, runs, i, err);
+	return status;
 }
 
 static int judge(struct versus *v, struct mew_error *err)
@@ -243,22 +259,23 @@ static bool is_decided(const struct mew_versus *out)
 
 static int measure(struct versus *v, struct mew_error *err)
 {
-	double each_ns[MEW_SIDES] = { 1, 1 };
 	uint64_t start_ns;
 	int status = renew_models(v, err);
 
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++)
-		status = prepare(v, side, &each_ns[side], err);
-	choose_loops(v->out->loops, each_ns);
+		status = prepare(v, side, &v->each_ns[side], err);
+	choose_loops(v->out->loops, v->each_ns);
 	start_ns = mew_os_now_ns();
-	while (status == MEW_OK && v->n < MEW_VERSUS_OBSERVATIONS && !is_decided(v->out)) {
-		if (v->out->blocks > 0 && (double)(mew_os_now_ns() - start_ns) / 1e9 >= v->o->max_time)
+	while (status == MEW_OK && v->out->npairs < MEW_VERSUS_PAIRS && !is_decided(v->out)) {
+		double left_s = v->o->max_time - (double)(mew_os_now_ns() - start_ns) / 1e9;
+
+		if (v->out->blocks > 0 && left_s <= 0)
 			break;
 		if (is_cancelled(v))
 			return mew_error_set(err, MEW_E_BUSY, "interrupted");
 		status = renew_models(v, err);
 		if (status == MEW_OK)
-			status = run_block(v, err);
+			status = run_block(v, left_s, err);
 		if (status == MEW_OK)
 			status = take_block(v, err);
 		if (status == MEW_OK)
@@ -274,9 +291,11 @@ int mew_versus(const struct mew_versus_options *o, struct mew_versus *out, struc
 	uint64_t start_ns = mew_os_now_ns();
 	int status;
 
-	*out = (struct mew_versus){ .blocks = 0 };
-	if (v == NULL)
+	*out = (struct mew_versus){ .seed = o->seed, .pairs = calloc(MEW_VERSUS_PAIRS, sizeof *out->pairs) };
+	if (v == NULL || out->pairs == NULL) {
+		free(v);
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to compare two cases");
+	}
 	v->o = o;
 	v->out = out;
 	v->seed = o->seed;
@@ -297,4 +316,11 @@ int mew_versus(const struct mew_versus_options *o, struct mew_versus *out, struc
 	}
 	free(v);
 	return status;
+}
+
+void mew_versus_free(struct mew_versus *v)
+{
+	free(v->pairs);
+	v->pairs = NULL;
+	v->npairs = 0;
 }

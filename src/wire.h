@@ -22,7 +22,7 @@ enum mew_message {
 	MEW_MSG_RUN,        /* command: a request */
 	MEW_MSG_CLOSE,      /* command: item, pass */
 	MEW_MSG_DONE,       /* worker: status, text, and a model for MEW_MSG_RUN */
-	MEW_MSG_BOTH        /* command: two requests, run at once on two threads; each has its MEW_MSG_DONE, in their order */
+	MEW_MSG_BOTH        /* command: two requests whose samples take turns on one thread; each has its MEW_MSG_DONE, in their order */
 };
 
 struct mew_wire {

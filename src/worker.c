@@ -6,6 +6,7 @@
 
 #include "worker.h"
 
+#include "duo.h"
 #include "environment.h"
 #include "error.h"
 #include "hooks_link.h"
@@ -13,7 +14,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +31,7 @@ struct worker {
 	const struct mew_hook *hooks[MAX_HOOKS];
 	size_t nhooks;
 	struct mew_runner runner;
+	struct mew_duo *duo; /* once two blocks were asked for at once */
 };
 
 static int done(struct worker *w, int status, const char *text, const struct mew_model *model)
@@ -153,7 +154,7 @@ static int run(struct worker *w)
 	return status;
 }
 
-struct half { /* one of two blocks that run at once */
+struct half { /* one of two blocks whose samples take turns */
 	struct worker *w;
 	struct mew_request rq;
 	struct mew_model *model;
@@ -161,29 +162,27 @@ struct half { /* one of two blocks that run at once */
 	int status;
 };
 
-static void *run_half(void *data)
+static void run_half(void *data)
 {
 	struct half *h = data;
 
 	h->status = mew_runner_run(&h->w->runner, &h->rq, h->model, &h->err);
-	return NULL;
 }
 
-/* The second runs on a thread of its own; the page between them says whose sample comes next. */
-static void run_halves(struct half halves[2])
+/* Both on this thread; the page between them says whose sample comes next. */
+static void run_halves(struct worker *w, struct half halves[2])
 {
-	pthread_t second;
-	int failed;
+	void *const data[2] = { &halves[0], &halves[1] };
 
-	(void)mew_loop_costs(); /* measured once, and not by both at a time */
-	failed = pthread_create(&second, NULL, run_half, &halves[1]);
-	if (failed == 0) {
-		(void)run_half(&halves[0]);
-		(void)pthread_join(second, NULL);
-		return;
+	if (w->duo == NULL)
+		w->duo = mew_duo_new();
+	for (int i = 0; i < 2; i++) {
+		halves[i].rq.plan.duo = w->duo;
+		if (w->duo == NULL)
+			halves[i].status = mew_error_errno(&halves[i].err, MEW_E_NOMEM, "no stacks for two cases at once");
 	}
-	for (int i = 0; i < 2; i++)
-		halves[i].status = mew_error_set(&halves[i].err, MEW_E_NOMEM, "no thread for the second of two cases: %s", strerror(failed));
+	if (w->duo != NULL)
+		mew_duo_run(w->duo, run_half, data);
 }
 
 static int run_both(struct worker *w)
@@ -199,7 +198,7 @@ static int run_both(struct worker *w)
 		for (int i = 0; i < 2; i++)
 			halves[i].status = mew_error_set(&halves[i].err, MEW_E_INVALID, "the request could not be read");
 	} else {
-		run_halves(halves);
+		run_halves(w, halves);
 	}
 	(void)fflush(NULL);
 	for (int i = 0; i < 2; i++) {
@@ -270,6 +269,7 @@ int mew_worker_main(int fd)
 			message = mew_wire_receive(fd, &w.in, 0, NULL, -1);
 		while (message > 0 && serve(&w, message) == MEW_OK);
 	mew_runner_fini(&w.runner);
+	mew_duo_free(w.duo);
 	mew_catalogue_fini(&w.catalogue);
 	mew_wire_fini(&w.in);
 	mew_wire_fini(&w.out);

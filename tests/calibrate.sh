@@ -91,6 +91,23 @@ run "$mew" run --versus spin blocks ./fx-crash
 complains "a case that dies fails" 1 'killed by signal 9'
 run "$mew" run --versus spin blocks --memory ./fx-base
 complains "other passes are refused" 2 'time alone'
+run "$mew" run --versus spin blocks ./fx-base --csv versus.csv
+complains "and so are reports of other figures" 2 'reports but --json'
+run "$mew" run --versus spin blocks ./fx-base --seed 7 --json one.json -q
+check "all pairs are written" 0 'blocks is faster'
+run "$mew" run --versus spin blocks ./fx-base --seed 7 --json two.json -q
+order='[.pairs[:8][] | .head_first] | map(tostring) | join(" ")'
+is "one seed gives one order" "$(jq -r "$order" one.json)" "$(jq -r "$order" two.json)"
+is "which is in the file" "$(jq -r '"\(.kind) \(.seed) \(.verdict)"' one.json)" "versus 7 improvement"
+is "each pair has both times, and those left out are marked" \
+	"$(jq '([.pairs[] | select(.base_ns > 0 and .head_ns > 0)] | length) == (.pairs | length) and
+	([.pairs[] | select(.disturbed | not)] | length) == .observations' one.json)" true
+for seed in 8 9 10 11 12; do
+	"$mew" run --versus spin blocks ./fx-base --seed $seed --json - 2>/dev/null | jq -r "$order"
+done >orders
+is "another seed gives another order" "$([ "$(sort -u orders | wc -l)" -gt 1 ] && echo yes)" yes
+run "$mew" run ./fx-base --seed 7
+complains "a seed for nothing is refused" 2 'for --versus'
 run "$mew" run --versus spin
 complains "one key is not enough" 2 'second case'
 
