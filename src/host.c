@@ -41,7 +41,7 @@ void mew_host_kill(struct mew_host *h)
 		(void)close(h->fd);
 	h->pid = 0;
 	h->fd = -1;
-	h->hooks_active = h->threaded = h->used = false;
+	h->hooks_active = h->threaded = h->used = h->greeted = h->preloaded = false;
 	if (h->opened != NULL)
 		memset(h->opened, 0, h->ncases);
 }
@@ -101,16 +101,19 @@ int mew_host_ask(struct mew_host *h, enum mew_message message, int answer, uint6
 
 /* --- starting --------------------------------------------------------------------------------------------------- */
 
-static int start(struct mew_host *h, struct mew_error *err)
+int mew_host_start(struct mew_host *h, struct mew_error *err)
 {
 	struct mew_launch s = { .program = h->program, .output = h->output_fd, .inherited = h->options->inherited,
 				.preload = h->preload };
 	int pair[2];
 
+	if (h->pid > 0)
+		return MEW_OK;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
 		return mew_error_errno(err, MEW_E_IO, "no socket for %s", h->program);
 	s.channel = pair[1];
 	h->started_ns = mew_os_now_ns();
+	h->preloaded = h->preload != NULL;
 	h->pid = mew_launch_worker(&s, err);
 	(void)close(pair[1]);
 	h->fd = pair[0];
@@ -168,7 +171,7 @@ static int greet(struct mew_host *h, struct mew_error *err)
 {
 	struct mew_model *facts;
 	uint64_t protocol;
-	int got, status = start(h, err);
+	int got, status = mew_host_start(h, err);
 
 	if (status != MEW_OK)
 		return status;
@@ -177,6 +180,7 @@ static int greet(struct mew_host *h, struct mew_error *err)
 		return lost(h, got, err);
 	if (got != MEW_MSG_HELLO)
 		return not_a_mew_program(h, got, err);
+	h->greeted = true;
 	protocol = mew_wire_number(&h->in);
 	if (protocol != MEW_WIRE_PROTOCOL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
@@ -206,7 +210,7 @@ static int activate_hooks(struct mew_host *h, struct mew_error *err)
 
 int mew_host_ensure(struct mew_host *h, struct mew_error *err)
 {
-	int status = h->pid > 0 ? MEW_OK : greet(h, err);
+	int status = h->greeted ? MEW_OK : greet(h, err);
 
 	if (status == MEW_OK && h->options->nhooks > 0 && h->pid > 0 && !h->hooks_active) {
 		status = activate_hooks(h, err);

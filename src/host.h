@@ -44,6 +44,8 @@ struct mew_host {
 	enum mew_pass pass;
 	unsigned char *opened;  /* per case: open in this worker */
 	bool hooks_active;      /* this worker knows which user hooks run */
+	bool greeted;           /* this worker has said what it is */
+	bool preloaded;         /* it was started with a preload */
 	bool used;              /* this worker has opened a case */
 	bool threaded;          /* this worker ran a case with threads */
 	uint64_t deadline_ns;   /* of the open case */
@@ -71,7 +73,8 @@ void mew_host_close(struct mew_host *h);
 int mew_host_share(struct mew_host *h, const struct mew_host *from, struct mew_error *err);
 
 /*
- * A fresh worker for a pass: timing with the native malloc ahead of the hooks, memory with the hooks first.
+ * A fresh worker for a pass: timing with the native malloc ahead of the hooks, memory with the hooks first. One that has
+ * run nothing yet is fresh, where the pass needs no preload.
  * Returns MEW_OK or a status with text.
  */
 int mew_host_begin_pass(struct mew_host *h, enum mew_pass pass, struct mew_error *err);

@@ -127,7 +127,7 @@ static int choose_preload(struct mew_host *h, enum mew_pass pass, struct mew_err
 	return MEW_OK;
 }
 
-int mew_host_begin_pass(struct mew_host *h, enum mew_pass pass, struct mew_error *err)
+int mew_host_launch(struct mew_host *h, enum mew_pass pass, struct mew_error *err)
 {
 	int status;
 
@@ -135,8 +135,16 @@ int mew_host_begin_pass(struct mew_host *h, enum mew_pass pass, struct mew_error
 	status = choose_preload(h, pass, err);
 	if (status != MEW_OK)
 		return status;
-	mew_host_retire(h);
-	return mew_host_ensure(h, err);
+	if (h->used || h->preloaded || h->preload != NULL)
+		mew_host_retire(h);
+	return mew_host_start(h, err);
+}
+
+int mew_host_begin_pass(struct mew_host *h, enum mew_pass pass, struct mew_error *err)
+{
+	int status = mew_host_launch(h, pass, err);
+
+	return status == MEW_OK ? mew_host_ensure(h, err) : status;
 }
 
 /* --- the driver's calls ----------------------------------------------------------------------------------------- */

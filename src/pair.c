@@ -101,11 +101,11 @@ int mew_pair_fresh(struct mew_pair *p, struct mew_error *err)
 {
 	p->first = mew_pace_coin(&p->seed) ? MEW_HEAD : MEW_BASE;
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
-		if (p->host[side].fd >= 0) /* both tear down at once; each is waited for below */
+		if (p->host[side].used) /* both tear down at once; each is waited for below */
 			(void)shutdown(p->host[side].fd, SHUT_WR);
-	for (int i = 0; i < MEW_SIDES; i++) {
-		enum mew_side side = i == 0 ? p->first : !p->first;
-		int status = mew_host_begin_pass(&p->host[side], MEW_PASS_TIME, err);
+	for (int i = 0; i < 2 * MEW_SIDES; i++) { /* both come up side by side */
+		enum mew_side side = i % 2 == 0 ? p->first : !p->first;
+		int status = i < MEW_SIDES ? mew_host_launch(&p->host[side], MEW_PASS_TIME, err) : mew_host_ensure(&p->host[side], err);
 
 		if (status != MEW_OK)
 			return name_side(side, status, err);

@@ -245,7 +245,7 @@ static struct {
 	struct mew_capture *capture;
 } active;
 
-/* Blocks without a backend may run on two threads at once: they leave it alone. */
+/* Two blocks without a backend may be under way at once: they leave it alone. */
 static void set_active(const struct mew_backend *backend, struct mew_capture *capture)
 {
 	if (backend == NULL)
@@ -337,13 +337,14 @@ static int run_block(struct mew_runner *r, const struct mew_request *rq, struct 
 		if (status != MEW_OK)
 			return status;
 	}
-	(void)mew_loop_costs(); /* known before the first pause */
+	if (rq->captured) /* else the first sample with a pause measures them, behind its end */
+		(void)mew_loop_costs();
 	status = open_pace(rq, &plan, err);
 	if (status != MEW_OK)
 		return status;
 	status = mew_block_init(&block, &plan, row->threads, backend, capture, err);
 	if (status == MEW_OK) {
-		before = count_threads();
+		before = plan.pace == NULL ? count_threads() : -1;
 		set_active(backend, capture);
 		mew_body_call(item, &block);
 		set_active(backend, NULL);
