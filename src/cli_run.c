@@ -255,7 +255,7 @@ int mew_main(int argc, char **argv)
 	int code;
 
 	if (argc == 2 && strncmp(argv[1], MEW_WORKER_FLAG, strlen(MEW_WORKER_FLAG)) == 0)
-		return mew_worker_main(atoi(argv[1] + strlen(MEW_WORKER_FLAG)));
+		return mew_worker_main(atoi(argv[1] + strlen(MEW_WORKER_FLAG)), strstr(argv[1], MEW_WORKER_KNOWN) != NULL);
 	(void)setlocale(LC_CTYPE, "");
 	code = mew_cli_parse(&cli, argc, argv);
 	if (code != MEW_EXIT_FINE)

@@ -104,7 +104,8 @@ int mew_host_ask(struct mew_host *h, enum mew_message message, int answer, uint6
 int mew_host_start(struct mew_host *h, struct mew_error *err)
 {
 	struct mew_launch s = { .program = h->program, .output = h->output_fd, .inherited = h->options->inherited,
-				.preload = h->preload };
+				.preload = h->preload,
+				.known = h->facts != NULL && h->pass == MEW_PASS_TIME && h->options->allocator == NULL };
 	int pair[2];
 
 	if (h->pid > 0)

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/*
- * The environment with `first` in front of LD_PRELOAD; the array is freed by the caller, and so is *setting. Made before the
- * fork: other threads may hold the locks that setenv() takes. NULL without memory.
- */
+/* The environment with `first` in front of LD_PRELOAD; the array is freed by the caller, and so is *setting. NULL without memory. */
 static char **environment_of(const char *first, char **setting)
 {
 	const char *old = getenv("LD_PRELOAD");
@@ -48,65 +46,75 @@ static char **environment_of(const char *first, char **setting)
 	return list;
 }
 
-/* In the child, after fork: only calls that are safe there. Never returns. */
-static void become_worker(const struct mew_launch *s, char *const argv[], char *const environment[], int report)
+/* Which descriptors it gets. One that is put on itself loses its close-on-exec flag. Returns 0 or an errno. */
+static int plan_files(posix_spawn_file_actions_t *files, const struct mew_launch *s, int in)
 {
-	int in = open("/dev/null", O_RDONLY);
 	int out = s->output >= 0 ? s->output : STDERR_FILENO;
-	sigset_t none;
-	int failure;
+	const int pairs[][2] = {
+		{ in, STDIN_FILENO }, { out, STDOUT_FILENO }, { out, STDERR_FILENO },
+		{ s->channel, s->channel }, { s->inherited != 0 ? s->inherited : -1, s->inherited },
+	};
+	int failure = 0;
 
-	(void)setpgid(0, 0);
+	for (size_t i = 0; i < MEW_COUNTOF(pairs) && failure == 0; i++)
+		if (pairs[i][0] >= 0)
+			failure = posix_spawn_file_actions_adddup2(files, pairs[i][0], pairs[i][1]);
+	return failure;
+}
+
+/* A process group of its own, and the signals as a program finds them. */
+static void plan_signals(posix_spawnattr_t *as)
+{
+	sigset_t none, ours;
+
 	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)signal(SIGINT, SIG_DFL);
-	(void)signal(SIGTERM, SIG_DFL);
-	if (in >= 0)
-		(void)dup2(in, STDIN_FILENO);
-	(void)dup2(out, STDOUT_FILENO);
-	(void)dup2(out, STDERR_FILENO);
-	(void)fcntl(s->channel, F_SETFD, 0);
-	if (s->inherited != 0)
-		(void)fcntl(s->inherited, F_SETFD, 0);
-	(void)execve(s->program, argv, environment);
-	failure = errno;
-	if (write(report, &failure, sizeof failure) < 0)
-		_exit(126);
-	_exit(127);
+	(void)sigemptyset(&ours);
+	(void)sigaddset(&ours, SIGINT);
+	(void)sigaddset(&ours, SIGTERM);
+	(void)posix_spawnattr_setsigmask(as, &none);
+	(void)posix_spawnattr_setsigdefault(as, &ours);
+	(void)posix_spawnattr_setpgroup(as, 0);
+	(void)posix_spawnattr_setflags(as, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+/* posix_spawn() shares our memory until the exec: a fork would copy page tables, and every page that is written after it. */
+static int spawn(const struct mew_launch *s, char *const argv[], char *const environment[], int in, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t as;
+	int failure = posix_spawn_file_actions_init(&files);
+
+	if (failure != 0)
+		return failure;
+	failure = posix_spawnattr_init(&as);
+	if (failure == 0) {
+		plan_signals(&as);
+		failure = plan_files(&files, s, in);
+		if (failure == 0)
+			failure = posix_spawn(pid, s->program, &files, &as, argv, environment);
+		(void)posix_spawnattr_destroy(&as);
+	}
+	(void)posix_spawn_file_actions_destroy(&files);
+	return failure;
 }
 
 int mew_launch_worker(const struct mew_launch *s, struct mew_error *err)
 {
-	char flag[64], *setting, **environment = environment_of(s->preload, &setting), *name = strdup(s->program);
+	char flag[64], *setting, *name = strdup(s->program), **environment = environment_of(s->preload, &setting);
 	char *argv[] = { name, flag, NULL };
-	int report[2], failure = 0, pid;
+	int in = open("/dev/null", O_RDONLY | O_CLOEXEC), failure = ENOMEM;
+	pid_t pid = -1;
 
-	(void)snprintf(flag, sizeof flag, "%s%d", MEW_WORKER_FLAG, s->channel);
-	if (name == NULL || environment == NULL || pipe2(report, O_CLOEXEC) != 0) {
-		free(environment);
-		free(setting);
-		free(name);
-		return mew_error_errno(err, MEW_E_IO, "%s cannot be started", s->program);
-	}
-	(void)fflush(NULL); /* nothing of ours may be written twice */
-	pid = fork();
-	if (pid == 0)
-		become_worker(s, argv, environment, report[1]);
-	failure = pid < 0 ? errno : 0;
-	(void)close(report[1]);
-	if (pid > 0) {
-		(void)setpgid(pid, pid);
-		while (read(report[0], &failure, sizeof failure) < 0 && errno == EINTR)
-			;
-	}
-	(void)close(report[0]);
+	(void)snprintf(flag, sizeof flag, "%s%d%s", MEW_WORKER_FLAG, s->channel, s->known ? MEW_WORKER_KNOWN : "");
+	if (name != NULL && environment != NULL)
+		failure = spawn(s, argv, environment, in, &pid);
+	if (in >= 0)
+		(void)close(in);
 	free(environment);
 	free(setting);
 	free(name);
 	if (failure == 0)
 		return pid;
-	if (pid > 0)
-		(void)mew_launch_end(pid, false);
 	errno = failure;
 	(void)mew_error_errno(err, MEW_E_INVALID, "%s cannot be run", s->program);
 	return -1;

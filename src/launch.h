@@ -13,6 +13,7 @@ struct mew_launch {
 	int channel;         /* the worker's end of the socket; passed as --mew-worker=FD */
 	int output;          /* its standard output and error; -1 keeps ours (then both go to our standard error) */
 	int inherited;       /* a further descriptor it keeps under its number; 0: none */
+	bool known;          /* its facts are known: it need not look for them */
 	const char *preload; /* put before LD_PRELOAD; may be NULL */
 };
 

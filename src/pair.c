@@ -141,12 +141,11 @@ static const struct mew_run *last_run(const struct mew_model *m)
 }
 
 static int calibrate_once(struct mew_pair *p, const struct mew_pair_case *c, uint64_t target_ns, uint64_t *loops,
-			  struct mew_error *err)
+			  double *each_ns, struct mew_error *err)
 {
 	struct mew_request rq = request(c, MEW_BASE, MEW_PHASE_CALIBRATION_LOOPS);
 	struct mew_model *m = mew_model_new();
 	const struct mew_run *run;
-	double each;
 	int status;
 
 	if (m == NULL)
@@ -155,10 +154,11 @@ static int calibrate_once(struct mew_pair *p, const struct mew_pair_case *c, uin
 	status = alone(p, MEW_BASE, &rq, m, err);
 	run = last_run(m);
 	*loops = 1;
+	*each_ns = 0;
 	if (run != NULL && run->nsamples > 0) {
-		each = (double)run->real_ns[run->nsamples - 1] / (double)run->loops;
-		if (each > 0 && (double)target_ns / each > 1)
-			*loops = (uint64_t)fmin((double)target_ns / each, 1e15);
+		*each_ns = (double)run->real_ns[run->nsamples - 1] / (double)run->loops;
+		if (*each_ns > 0 && (double)target_ns / *each_ns > 1)
+			*loops = (uint64_t)fmin((double)target_ns / *each_ns, 1e15);
 	}
 	mew_model_free(m);
 	return status;
@@ -169,29 +169,46 @@ static int calibrate_once(struct mew_pair *p, const struct mew_pair_case *c, uin
 int mew_pair_calibrate(struct mew_pair *p, struct mew_pair_case *c, uint64_t target_ns, struct mew_error *err)
 {
 	uint64_t loops = 1;
+	double each_ns = 0;
 	int status = MEW_OK;
 
 	c->loops = 0;
 	for (int i = 0; i < CALIBRATIONS && status == MEW_OK; i++) {
-		status = calibrate_once(p, c, target_ns, &loops, err);
-		if (loops > c->loops)
+		status = calibrate_once(p, c, target_ns, &loops, &each_ns, err);
+		if (loops >= c->loops) {
 			c->loops = loops;
+			c->sample_ns = (uint64_t)(each_ns * (double)loops);
+		}
 	}
 	return status;
 }
 
-static int warm_up(struct mew_pair *p, const struct mew_pair_case *c, enum mew_side side, uint64_t ns, struct mew_error *err)
+/* Both sides have their set-up behind them before either is asked for samples. */
+static int open_both(struct mew_pair *p, const struct mew_pair_case *c, struct mew_error *err)
 {
-	struct mew_request rq = request(c, side, MEW_PHASE_MEASUREMENT_WARMUP);
-	struct mew_model *m = mew_model_new();
-	int status;
+	for (int i = 0; i < MEW_SIDES; i++) {
+		enum mew_side side = i == 0 ? p->first : !p->first;
+		struct mew_driver d = mew_host_driver(&p->host[side]);
+		int status = d.open(d.data, c->item[side], MEW_PASS_TIME, err);
 
-	if (m == NULL)
-		return mew_error_set(err, MEW_E_NOMEM, "no memory to warm up \"%s\"", c->key);
-	rq.plan = (struct mew_block_plan){ .loops = c->loops, .min_samples = 1, .max_samples = 4096, .min_ns = ns, .max_ns = ns };
-	status = alone(p, side, &rq, m, err);
-	mew_model_free(m);
-	return status;
+		if (status != MEW_OK)
+			return name_side(side, status, err);
+	}
+	return MEW_OK;
+}
+
+#define WARM_ROUNDS 4u /* where it is not known how long they last */
+
+/* A block of its own would cost as much as it measures: the first rounds of the one block are the warm-up. */
+static unsigned warm_rounds(const struct mew_pair_case *c, unsigned rounds, uint64_t warmup_ns)
+{
+	uint64_t n = c->sample_ns > 0 ? warmup_ns / c->sample_ns : WARM_ROUNDS;
+
+	if (n == 0)
+		n = 1;
+	if (n > 2 * WARM_ROUNDS)
+		n = 2 * WARM_ROUNDS;
+	return n < MEW_PAIR_ROUNDS - rounds ? (unsigned)n : MEW_PAIR_ROUNDS - rounds;
 }
 
 /* --- both in turns ---------------------------------------------------------------------------------------------- */
@@ -297,11 +314,12 @@ static double head_of(const struct mew_pair_round *r)
 	return (double)r->ns[MEW_HEAD];
 }
 
-/* Turn the two series of samples into rounds by the order of the page. */
-static int join(const struct mew_pair *p, const struct mew_pair_case *c, unsigned rounds,
+/* Turn the two series of samples into rounds by the order of the page, the first `warm` of them left out. */
+static int join(const struct mew_pair *p, const struct mew_pair_case *c, unsigned warm,
 		struct mew_model *const models[MEW_SIDES], struct mew_pair_observation *out, struct mew_error *err)
 {
 	const struct mew_run *runs[MEW_SIDES];
+	unsigned rounds = warm + out->nrounds;
 
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 		runs[side] = last_run(models[side]);
@@ -311,8 +329,8 @@ static int join(const struct mew_pair *p, const struct mew_pair_case *c, unsigne
 			return name_side(side, MEW_E_LOST, err);
 		}
 	}
-	for (unsigned i = 0; i < rounds; i++) {
-		struct mew_pair_round *r = &out->rounds[i];
+	for (unsigned i = warm; i < rounds; i++) {
+		struct mew_pair_round *r = &out->rounds[i - warm];
 
 		r->head_first = p->page->owner[2 * i] == MEW_HEAD;
 		r->disturbed = p->page->disturbed[2 * i] != 0 || p->page->disturbed[2 * i + 1] != 0;
@@ -331,17 +349,18 @@ int mew_pair_observe(struct mew_pair *p, const struct mew_pair_case *c, unsigned
 {
 	struct mew_model *models[MEW_SIDES] = { mew_model_new(), mew_model_new() };
 	int status = models[MEW_BASE] != NULL && models[MEW_HEAD] != NULL ? MEW_OK : MEW_E_NOMEM;
+	unsigned warm = warm_rounds(c, rounds, warmup_ns);
 	bool all;
 
 	if (status != MEW_OK)
 		(void)mew_error_set(err, status, "no memory to observe \"%s\"", c->key);
-	for (int i = 0; i < MEW_SIDES && status == MEW_OK; i++)
-		status = warm_up(p, c, i == 0 ? p->first : !p->first, warmup_ns, err);
+	else
+		status = open_both(p, c, err);
 	if (status == MEW_OK)
-		status = run_both(p, c, rounds, models, err);
+		status = run_both(p, c, warm + rounds, models, err);
 	*out = (struct mew_pair_observation){ .nrounds = rounds, .loops = c->loops, .cpu = p->cpu };
 	if (status == MEW_OK)
-		status = join(p, c, rounds, models, out, err);
+		status = join(p, c, warm, models, out, err);
 	if (status == MEW_OK) {
 		all = out->disturbed * 2 > rounds; /* where most are, leaving them out would choose by luck */
 		out->log_ratio = median_of(out, all, log_of);

@@ -16,6 +16,7 @@ struct mew_pair_case {
 	uint32_t item[MEW_SIDES]; /* of each side's catalogue */
 	unsigned threads;
 	uint64_t loops;           /* iterations per sample on both sides; mew_pair_calibrate() finds it */
+	uint64_t sample_ns;       /* what they last on the base side, about; 0: not known */
 	uint64_t extra;           /* iterations more of the head in each sample, which its time is not divided by: known extra work */
 };
 
@@ -74,7 +75,7 @@ int mew_pair_calibrate(struct mew_pair *p, struct mew_pair_case *c, uint64_t tar
 /*
  * Take one observation of a case with the running processes.
  *
- * rounds     1 to MEW_PAIR_ROUNDS; each after a warm-up of warmup_ns a side
+ * rounds     1 to MEW_PAIR_ROUNDS, behind rounds of about warmup_ns a side that are left out whatever they say
  * Returns    MEW_OK, or what the case failed with, naming the side
  */
 int mew_pair_observe(struct mew_pair *p, const struct mew_pair_case *c, unsigned rounds, uint64_t warmup_ns,

@@ -68,15 +68,17 @@ static void library_fact(struct mew_model *m)
 		(void)mew_model_add_fact(m, "libmew", info.dli_fname);
 }
 
-static int hello(struct worker *w)
+static int hello(struct worker *w, bool known)
 {
 	struct mew_model *m = mew_model_new();
 	int status;
 
 	if (m == NULL)
 		return MEW_E_NOMEM;
-	mew_environment_process(m);
-	library_fact(m);
+	if (!known) { /* they ask the loader for names, which reads the tables of every library */
+		mew_environment_process(m);
+		library_fact(m);
+	}
 	mew_wire_reset(&w->out);
 	mew_wire_put_number(&w->out, MEW_WIRE_PROTOCOL);
 	mew_wire_put_model(&w->out, m);
@@ -248,7 +250,7 @@ bool mew_worker_is_running(void)
 	return running;
 }
 
-int mew_worker_main(int fd)
+int mew_worker_main(int fd, bool known)
 {
 	struct worker w = { .fd = fd };
 	int message;
@@ -264,7 +266,7 @@ int mew_worker_main(int fd)
 	mew_wire_init(&w.out);
 	w.catalogue_status = mew_catalogue_init(&w.catalogue, mew_entries(), &w.catalogue_error);
 	mew_runner_init(&w.runner, &w.catalogue, w.hooks, 0);
-	if (hello(&w) == MEW_OK)
+	if (hello(&w, known) == MEW_OK)
 		do
 			message = mew_wire_receive(fd, &w.in, 0, NULL, -1);
 		while (message > 0 && serve(&w, message) == MEW_OK);

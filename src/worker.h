@@ -10,8 +10,11 @@
 /* The argument that makes a program with mew_main() a worker: "--mew-worker=FD". */
 #define MEW_WORKER_FLAG "--mew-worker="
 
-/* Serve until the other end is gone. Returns the process's exit code. */
-int mew_worker_main(int fd);
+/* Behind the number: the command knows the program's facts, the greeting needs none. */
+#define MEW_WORKER_KNOWN ",known"
+
+/* Serve until the other end is gone. `known`: without facts. Returns the process's exit code. */
+int mew_worker_main(int fd, bool known);
 
 /* Is this process a worker? Context: any thread. */
 bool mew_worker_is_running(void);

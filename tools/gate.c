@@ -133,8 +133,11 @@ int mew_gate_look(const struct mew_gate *g, struct mew_gate_case *c, size_t case
 
 	if (!rules.sequential || c->stage == MEW_GATE_DECIDED)
 		return MEW_OK;
+	rules.alpha = rules.alpha == 0 ? 0.05 : rules.alpha;
 	if (c->stage == MEW_GATE_LOOKING) /* what Holm's correction will ask at worst */
-		rules.alpha = (rules.alpha == 0 ? 0.05 : rules.alpha) / (double)(cases == 0 ? 1 : cases);
+		rules.alpha /= (double)(cases == 0 ? 1 : cases);
+	else /* the direction is known: the other side needs no half of it */
+		rules.alpha *= 2;
 	status = judge_time(&rules, c, c->confirmed_from, &v, err);
 	if (status != MEW_OK || v.outcome == MEW_OUTCOME_INCONCLUSIVE || v.outcome == MEW_OUTCOME_ABSENT)
 		return status;

@@ -20,9 +20,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SAMPLE_NS 150000u          /* short: two adjacent samples meet the same machine */
+#define SAMPLE_NS 100000u          /* short: two adjacent samples meet the same machine */
 #define SAMPLE_THREADED_NS 2000000u
-#define WARMUP_NS 1000000u
+#define WARMUP_NS 400000u
 
 struct programs {
 	struct mew_gate *g;
