@@ -206,6 +206,25 @@ static struct mew_interval percentiles(double *drawn, unsigned n, const struct m
 	return (struct mew_interval){ .low = drawn[rank], .high = drawn[n - 1 - rank] };
 }
 
+/* Of n sorted numbers those that are at most `at`. */
+static size_t count_up_to(const double *x, size_t n, double at)
+{
+	size_t count = 0;
+
+	while (count < n && x[count] <= at)
+		count++;
+	return count;
+}
+
+static size_t count_below(const double *x, size_t n, double at)
+{
+	size_t count = 0;
+
+	while (count < n && x[count] < at)
+		count++;
+	return count;
+}
+
 static bool resample_levels(const struct levels *of, const struct levels *minus, const struct mew_resampling *how,
 			    struct mew_estimate *out)
 {
@@ -220,6 +239,8 @@ static bool resample_levels(const struct levels *of, const struct levels *minus,
 		drawn[i] = levels_draw(of, &r) - (minus != NULL ? levels_draw(minus, &r) : 0);
 	out->interval = percentiles(drawn, n, how);
 	out->has_interval = true;
+	out->p_above = (1 + (double)count_up_to(drawn, n, how->edge)) / (1 + (double)n);
+	out->p_below = (1 + (double)(n - count_below(drawn, n, -how->edge))) / (1 + (double)n);
 	free(drawn);
 	return true;
 }
@@ -230,7 +251,7 @@ bool mew_bootstrap_medians(const struct mew_groups *of, const struct mew_groups 
 	struct levels a, b = { 0 };
 	bool fine = levels_open(&a, of);
 
-	*out = (struct mew_estimate){ .has_interval = false };
+	*out = (struct mew_estimate){ .has_interval = false, .p_above = 1, .p_below = 1 };
 	if (minus != NULL)
 		fine = levels_open(&b, minus) && fine;
 	if (fine) {

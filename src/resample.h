@@ -46,12 +46,18 @@ struct mew_resampling {
 	uint64_t seed;
 	unsigned resamples; /* 0: 10,000 */
 	double confidence;  /* 0: 0.95 */
+	double edge;        /* that p_above and p_below are about, 0 or more */
 };
 
 struct mew_estimate {
 	double value;
 	struct mew_interval interval;
 	bool has_interval;
+	/*
+	 * One-sided p-values of "not above edge" and "not below -edge": one more than the resamples that are so, of one more
+	 * than all. At most 0.025 exactly where a 95 % interval lies beyond the edge. 1 without an interval.
+	 */
+	double p_above, p_below;
 };
 
 /*

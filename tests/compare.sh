@@ -161,8 +161,10 @@ gate "other iterations are invalid" 4 "a - - 5 100 200 100" "a - - 5 100 200 200
 gate "another label is other work" 4 "a 1k $(ten 100) $mem" "a 2k $(ten 100) $mem"
 gate "a missing case is invalid" 4 "a - $(ten 100) $mem
 b - $(ten 100) $mem" "a - $(ten 100) $mem"
-gate "a new case decides nothing" 0 "a - $(ten 100) $mem" "a - $(ten 100) $mem
+gate "a new case is invalid too: the keys must be the same" 4 "a - $(ten 100) $mem" "a - $(ten 100) $mem
 b - $(ten 100) $mem"
+gate "unless only the common ones are asked for" 0 "a - $(ten 100) $mem" "a - $(ten 100) $mem
+b - $(ten 100) $mem" -k '^a$'
 gate "nothing in common is invalid" 4 "a - $(ten 100) $mem" "b - $(ten 100) $mem"
 gate "6 pairs are too few among many cases" 3 "a - 1,1,1,1,1,1 $mem
 b - 1,1,1,1,1,1 $mem" "a - 2,2,2,2,2,2 $mem

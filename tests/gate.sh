@@ -52,6 +52,20 @@ check "twice the work is a regression" 1 'regression'
 is "the ratio is about two" "$(member slow/summary.json '.cases[0].verdicts[0].ratio | . > 1.6 and . < 2.5')" true
 is "a regression is found by two sets of processes" \
 	"$(member slow/summary.json '.cases[0].verdicts[0].observations >= 14')" true
+# what got slower is shown where names can be had
+if [ -e "$builddir/.libs/libmew_symbols.so" ]; then
+	MEW_SYMBOLS=$builddir/.libs/libmew_symbols.so
+	export MEW_SYMBOLS
+	run grep -c '(mew-gate.html)' slow/mew-gate.md
+	check "the comment leads to the flame graphs of the difference" 0 '^1$'
+	is "which are beside it" "$([ -s slow/mew-gate.html ] && echo yes)" yes
+	run grep '| spin | work (fx' slow/mew-gate.md
+	check "and names the function that takes the time" 0 'ns/iteration'
+else
+	skip "the comment leads to the flame graphs of the difference" "built without libdw"
+fi
+is "the summary says where they are" "$(member slow/summary.json .flame_graphs)" slow/mew-gate.html
+is "without a regression there are none" "$(ls same/mew-gate.html 2>/dev/null)" ""
 run grep -c '<failure' slow/junit.xml
 check "it is one failure in junit.xml" 0 '^1$'
 run "$mew" gate --base ./fx-slow --head ./fx-base --limit time=20% -k spin
@@ -117,6 +131,10 @@ complains "a directory with a run is not overwritten" 2 'already holds a run'
 # bounds
 run "$mew" gate --base ./fx-base --head ./fx-head --limit time=0% -k spin --budget 0.3 --memory 0 --samples 100000
 check "a budget ends it, and what is left is said" 3 'budget.*ended'
+run "$mew" gate --base ./fx-base --head ./fx-head --limit time=60% -k spin --memory 0 --budget 600 --html page.html
+check "--html gives a page also where nothing got worse" 0 PASS 'wrote page.html'
+run "$mew" gate --base ./fx-base --head ./fx-head --limit time=60% -k spin --memory 0 --html -
+complains "a page is no table" 2 'a file'
 run "$mew" gate --base ./fx-base --head ./fx-head --context third=./fx-slow --limit time=60% -k spin --memory 0
 check "a context is shown and does not decide" 0 'third +'
 "$mew" gate --base ./fx-base --head ./fx-head --limit time=0% -k spin --memory 0 --samples 100000 --output cut >out 2>err &

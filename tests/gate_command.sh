@@ -169,6 +169,17 @@ gate slow.json --limit time=20% --samples 6 --output one
 gate slow.json --limit time=20% --samples 6 --output two
 run "$mew" gate --merge one two --limit time=10%
 check "two machines make one verdict" 1 'slow *time *regression'
+# cases that are each certain enough alone (p of about 0.01) are not, where there are ten
+for n in 1 10; do
+	mkdir "cases$n" && cp two/summary.json "cases$n"
+	jq --argjson n "$n" '.cases[0] as $c | .cases = [range($n) as $i | $c | .key = "case\($i)" | .observations = [range(16) as $k |
+		{log_ratio: (if $k < 3 then -0.2 else 0.01 * $k end), base_ns: 100, head_ns: 110, loops: 1, rounds: 1, disturbed: 0,
+		ties: 0}]]' two/samples.json >"cases$n/samples.json"
+done
+run "$mew" gate --merge cases1 --limit time=0% --seed 1
+check "a merged case that is certain enough alone" 1 'case0 *time *regression'
+run "$mew" gate --merge cases10 --limit time=0% --seed 1
+check "is not among ten" 3 'case9 *time *inconclusive'
 run "$mew" gate --merge one one
 complains "a run counts once" 4 'of another directory'
 jq '.head.hash = "0"' two/samples.json >other.json && mkdir other && cp other.json other/samples.json && cp two/summary.json other

@@ -172,6 +172,27 @@ static void machines_are_a_level(void **state)
 	assert_true(level.interval.high - level.interval.low > flat.interval.high - flat.interval.low);
 }
 
+/* A p-value says what the interval says: both are counts of the same resamples. */
+static void p_values_agree_with_the_interval(void **state)
+{
+	static double x[30];
+	const struct mew_group g = { .x = x, .n = 30 };
+	const double edges[] = { 0, 0.05, 0.1, 0.145, 0.15, 0.2, 0.3, 1 };
+
+	(void)state;
+	for (unsigned i = 0; i < 30; i++)
+		x[i] = 0.01 * i;
+	for (size_t i = 0; i < MEW_COUNTOF(edges); i++) {
+		struct mew_estimate e;
+
+		assert_true(mew_bootstrap_medians(&(struct mew_groups){ &g, 1 }, NULL,
+						  &(struct mew_resampling){ .seed = 3, .edge = edges[i] }, &e));
+		assert_true((e.p_above <= 0.025) == (e.interval.low > edges[i]));
+		assert_true((e.p_below <= 0.025) == (e.interval.high < -edges[i]));
+		assert_true(e.p_above > 0 && e.p_above <= 1 && e.p_below > 0 && e.p_below <= 1);
+	}
+}
+
 static void differences_of_two_sides(void **state)
 {
 	double a[] = { 10, 11, 12 }, b[] = { 1, 2, 3, 4 };
@@ -239,6 +260,7 @@ int main(void)
 		cmocka_unit_test(a_seed_repeats_everything),
 		cmocka_unit_test(processes_are_resampled_first),
 		cmocka_unit_test(machines_are_a_level),
+		cmocka_unit_test(p_values_agree_with_the_interval),
 		cmocka_unit_test(differences_of_two_sides),
 		cmocka_unit_test(degenerate_input_has_no_interval),
 		cmocka_unit_test(classic_rule_of_five_pairs),

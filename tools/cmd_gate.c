@@ -11,6 +11,7 @@
 #include "environment.h"
 #include "error.h"
 #include "gate.h"
+#include "gate_explain.h"
 #include "gate_files.h"
 #include "gate_resume.h"
 #include "rules_flags.h"
@@ -24,7 +25,7 @@
 
 enum flag_id {
 	F_BASE = 256, F_HEAD, F_CONTEXT, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV,
-	F_CALIBRATION, F_OUTPUT, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY, F_CONTENTION, F_CONTENTION_SAMPLES, F_MERGE, F_RESUME,
+	F_CALIBRATION, F_OUTPUT, F_HTML, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY, F_CONTENTION, F_CONTENTION_SAMPLES, F_MERGE, F_RESUME,
 	F_COLOR, F_PROGRESS, F_HELP
 };
 
@@ -41,6 +42,7 @@ static const struct mew_flag flags[] = {
 	{ F_WORKLOAD_REV, "workload-rev", required_argument, "--workload-rev TEXT", "the input both work on, recorded" },
 	{ F_CALIBRATION, "calibration", required_argument, "--calibration FILE", "of `mew calibrate`; none (the one kept here, if any)" },
 	{ F_OUTPUT, "output", required_argument, "--output DIR", "mew-gate.md, summary.json, samples.json, junit.xml, metrics.otlp.json" },
+	{ F_HTML, "html", required_argument, "--html FILE", "flame graphs of what got worse, or of all (mew-gate.html in DIR)" },
 	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the gate on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
 	{ F_REDACT, "redact", required_argument, "--redact RE", "show command lines in it, \"***\" for what matches" },
 	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a process is invalid (none)" },
@@ -171,6 +173,9 @@ static int apply_text(struct asked *a, int id, char *value)
 	case F_OUTPUT:
 		a->o.output = value;
 		return MEW_EXIT_FINE;
+	case F_HTML:
+		a->o.html = value;
+		return strcmp(value, "-") == 0 ? mew_cli_bad("--html", value, "a file") : MEW_EXIT_FINE;
 	case F_CONTEXT:
 		return context(a, value);
 	case F_TRACE:
@@ -331,8 +336,10 @@ static int judge_and_write(struct mew_gate *g)
 	struct mew_error err;
 	int status = mew_gate_settle(g, &err);
 
-	if (status == MEW_OK)
+	if (status == MEW_OK) {
+		mew_gate_explain(g);
 		status = mew_gate_write_all(g, &err);
+	}
 	if (status == MEW_OK && !g->options->quiet)
 		status = mew_gate_print(g, &err);
 	if (status != MEW_OK) {

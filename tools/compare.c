@@ -192,7 +192,7 @@ static int settle(const struct mew_rules *rules, struct mew_comparison *out, str
 	for (size_t i = 0; i < n; i++)
 		all[i] = &out->cases[i / MEW_COMPARE_METRICS].verdicts[i % MEW_COMPARE_METRICS];
 	status = mew_verdicts_settle(rules, all, n, err);
-	out->exit_code = out->nmissing > 0 ? 4 : mew_verdicts_exit(rules, all, n);
+	out->exit_code = out->nmissing > 0 || out->nadded > 0 ? 4 : mew_verdicts_exit(rules, all, n);
 	free(all);
 	return status;
 }

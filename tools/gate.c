@@ -43,6 +43,8 @@ void mew_gate_fini(struct mew_gate *g)
 	json_decref(g->merged);
 	mew_model_free(g->models[MEW_BASE]);
 	mew_model_free(g->models[MEW_HEAD]);
+	mew_model_free(g->profiles[MEW_BASE]);
+	mew_model_free(g->profiles[MEW_HEAD]);
 	mew_calibration_free(g->calibration);
 	*g = (struct mew_gate){ 0 };
 }

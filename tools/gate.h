@@ -17,6 +17,7 @@
 
 #define MEW_GATE_SCHEMA 1
 #define MEW_GATE_CONTEXTS 8
+#define MEW_GATE_PAGE "mew-gate.html" /* beside mew-gate.md */
 
 struct mew_gate_context { /* a further program: measured against the base, shown, never judged */
 	const char *name, *program;
@@ -40,6 +41,7 @@ struct mew_gate_options {
 	const char *calibration; /* its file; "none"; NULL: the one in the usual place, if any */
 	double extra_work;   /* a fraction that the head does more in each sample, for calibrating; 0: none */
 	const char *output;  /* directory, or NULL */
+	const char *html;    /* the page of flame graphs; NULL: MEW_GATE_PAGE in the directory, when a case got worse */
 	const char *phases_file;               /* of commands; NULL: benchmark programs */
 	const struct mew_command_plan *plan;   /* what it says */
 	unsigned cold_every; /* a cold phase runs in each so-manieth sample; 0 is 1 */
@@ -108,6 +110,9 @@ struct mew_gate {
 	struct mew_metric merged_metrics[MEW_PLAN_COUNTS];
 	size_t nmerged_metrics;
 	char identity[400];          /* why the two sides are not what they were at the start; "" */
+	struct mew_model *profiles[MEW_SIDES]; /* of what gate_explain.c looked at, sealed; NULL: nothing */
+	char html[1024];             /* the page that shows their difference; "" */
+	char unexplained[300];       /* why there are no flame graphs, or not of every case; "" */
 	enum mew_outcome outcome;
 	int exit_code;
 	uint64_t started_s;          /* epoch */

@@ -14,6 +14,9 @@ int mew_gate_directory(const struct mew_gate *g, struct mew_error *err);
 /* Write one of its files, whole or not at all; `body` gets the gate as its data. */
 int mew_gate_file(const struct mew_gate *g, const char *name, mew_write_body_fn *body, struct mew_error *err);
 
+/* Text in a cell or sentence of mew-gate.md: nothing of it is read as markup. */
+void mew_gate_put_escaped(struct mew_writer *w, const char *text);
+
 int mew_gate_write_summary(const struct mew_gate *g, struct mew_error *err);
 int mew_gate_write_markdown(const struct mew_gate *g, struct mew_error *err);
 int mew_gate_write_junit(const struct mew_gate *g, struct mew_error *err);

@@ -215,6 +215,8 @@ static int write_summary(struct mew_writer *w, void *data, struct mew_error *err
 	put_text(&j, "verdict", mew_outcome_name(g->outcome));
 	put_count(&j, "exit_code", (uint64_t)g->exit_code);
 	put_text(&j, "invalid_because", g->identity);
+	put_text(&j, "flame_graphs", g->html);
+	put_text(&j, "flame_graphs_missing", g->unexplained);
 	mew_json_key(&j, "cases");
 	mew_json_array(&j);
 	for (size_t i = 0; i < g->ncases; i++) {

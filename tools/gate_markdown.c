@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include "gate_explain.h"
 #include "gate_files.h"
 
 #include "environment.h"
@@ -20,8 +21,7 @@
 #define MOST_BYTES 65000u
 #define ROOM_FOR_THE_END 6000u
 
-/* Text in a cell: nothing of it may be read as markup. */
-static void put_escaped(struct mew_writer *w, const char *text)
+void mew_gate_put_escaped(struct mew_writer *w, const char *text)
 {
 	char *clean = text != NULL ? mew_text_clean(text) : NULL;
 
@@ -102,7 +102,7 @@ static void put_row(struct mew_writer *w, const struct place *at)
 
 	mew_gate_words(v, words, sizeof words);
 	mew_write_text(w, "| ");
-	put_escaped(w, at->c->key);
+	mew_gate_put_escaped(w, at->c->key);
 	mew_writef(w, " | %s | %s | ", v->metric->name, mark_of(v->outcome));
 	put_percent(w, v->ratio);
 	mew_write_text(w, " | ");
@@ -119,10 +119,10 @@ static void put_row(struct mew_writer *w, const struct place *at)
 	if (!v->metric->exact)
 		mew_write_u64(w, v->n);
 	mew_write_text(w, " | ");
-	put_escaped(w, words);
+	mew_gate_put_escaped(w, words);
 	if (v == mew_gate_time(at->c) && at->c->why[0] != '\0') {
 		mew_write_text(w, "; ");
-		put_escaped(w, at->c->why);
+		mew_gate_put_escaped(w, at->c->why);
 	}
 	mew_write_text(w, " |\n");
 }
@@ -157,7 +157,7 @@ static void put_calibration(struct mew_writer *w, const struct mew_gate *g)
 			continue;
 		(void)snprintf(text, sizeof text, "%s %.2f %% for ", n++ > 0 ? "," : "", g->cases[i].noise_floor * 100);
 		mew_write_text(w, text);
-		put_escaped(w, g->cases[i].key);
+		mew_gate_put_escaped(w, g->cases[i].key);
 	}
 	mew_write_char(w, '\n');
 }
@@ -173,10 +173,10 @@ static void put_environment(struct mew_writer *w, const struct mew_gate *g)
 		if (base == NULL && head == NULL)
 			continue;
 		mew_writef(w, "- %s: ", names[i]);
-		put_escaped(w, head != NULL ? head : "unknown");
+		mew_gate_put_escaped(w, head != NULL ? head : "unknown");
 		if (base == NULL || head == NULL || strcmp(base, head) != 0) {
 			mew_write_text(w, " (base: ");
-			put_escaped(w, base != NULL ? base : "unknown");
+			mew_gate_put_escaped(w, base != NULL ? base : "unknown");
 			mew_write_text(w, ")");
 		}
 		mew_write_char(w, '\n');
@@ -200,7 +200,7 @@ static void put_allowed(struct mew_writer *w, const struct mew_gate *g)
 		mew_write_text(w, any ? "" : "\nLimits for some cases:\n\n");
 		any = true;
 		mew_writef(w, "- %s of `%s`: ", a->metric, a->cases);
-		put_escaped(w, a->reason);
+		mew_gate_put_escaped(w, a->reason);
 		if (a->expires != NULL)
 			mew_writef(w, " (until %s%s)", a->expires, mew_allow_is_live(a, g->rules.today) ? "" : ", expired: not applied");
 		mew_write_char(w, '\n');
@@ -212,11 +212,11 @@ static void put_headline(struct mew_writer *w, const struct mew_gate *g)
 	mew_writef(w, "<!-- mew-gate -->\n## mew gate: %s\n\n", mew_gate_headline(g));
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 		mew_writef(w, "%s%s ", side == MEW_BASE ? "" : " → ", mew_side_name(side));
-		put_escaped(w, g->options->revisions[side] != NULL ? g->options->revisions[side] : g->options->programs[side]);
+		mew_gate_put_escaped(w, g->options->revisions[side] != NULL ? g->options->revisions[side] : g->options->programs[side]);
 	}
 	mew_write_text(w, "\n\n");
 	if (g->identity[0] != '\0') {
-		put_escaped(w, g->identity);
+		mew_gate_put_escaped(w, g->identity);
 		mew_write_text(w, "\n\n");
 	}
 	if (g->interrupted)
@@ -240,6 +240,7 @@ static int write_markdown(struct mew_writer *w, void *data, struct mew_error *er
 	qsort(rows, n, sizeof *rows, by_outcome);
 	put_headline(w, g);
 	put_rows(w, g, rows, n);
+	mew_gate_put_growth(w, g);
 	put_allowed(w, g);
 	put_environment(w, g);
 	free(rows);

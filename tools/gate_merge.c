@@ -187,7 +187,8 @@ int mew_gate_merge(struct mew_gate *g, char *const *directories, int n)
 			return MEW_EXIT_INVALID;
 		}
 	g->machines = (unsigned)n;
-	g->rules.time_rule = MEW_TIME_BOOTSTRAP;
+	g->rules.time_rule = MEW_TIME_SIGNS; /* Holm's correction takes p-values, also those of resamples */
+	g->rules.sequential = false;
 	first = json_array_get(g->merged, 0);
 	g->merged_options = *g->options;
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
@@ -207,8 +208,9 @@ int mew_gate_merge(struct mew_gate *g, char *const *directories, int n)
 /* --- judging ---------------------------------------------------------------------------------------------------- */
 
 /* Each pair is a group of one; groups of a machine stand together because they were read so. */
-static bool estimate(const struct mew_gate *g, const struct mew_gate_case *c, struct mew_estimate *out)
+static bool estimate(const struct mew_gate *g, const struct mew_gate_case *c, double margin, struct mew_estimate *out)
 {
+	struct mew_resampling how = g->rules.resampling;
 	size_t n = c->series.n;
 	struct mew_group *groups = calloc(n + 1, sizeof *groups);
 	struct mew_groups all = { groups, n };
@@ -216,20 +218,20 @@ static bool estimate(const struct mew_gate *g, const struct mew_gate_case *c, st
 
 	for (size_t i = 0; i < n && fine; i++)
 		groups[i] = (struct mew_group){ &c->series.list[i].log_ratio, 1, c->series.list[i].machine };
-	fine = fine && mew_bootstrap_medians(&all, NULL, &g->rules.resampling, out);
+	how.edge = margin;
+	fine = fine && mew_bootstrap_medians(&all, NULL, &how, out);
 	free(groups);
 	return fine;
 }
 
-static void decide(struct mew_verdict *v, const struct mew_estimate *e)
+static void decide(struct mew_verdict *v, double margin, const struct mew_estimate *e)
 {
-	double margin = log1p(v->limit.percent / 100);
-
 	v->ratio = exp(e->value);
 	v->has_interval = e->has_interval && v->n >= MEW_PAIRED_LEAST;
 	v->least = MEW_PAIRED_LEAST;
 	v->interval = (struct mew_interval){ exp(e->interval.low), exp(e->interval.high) };
-	v->p_worse = v->p_better = 1;
+	v->p_worse = v->has_interval ? e->p_above : 1;
+	v->p_better = v->has_interval ? e->p_below : 1;
 	v->outcome = MEW_OUTCOME_INCONCLUSIVE;
 	v->why = v->has_interval ? "the interval over machines is on both sides of the margin" : "too few pairs to decide";
 	if (!v->has_interval)
@@ -250,6 +252,7 @@ int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c
 	double *x = calloc(c->series.n + 1, sizeof *x);
 	struct mew_observations of = { .log_ratios = x, .n = c->series.n };
 	struct mew_estimate e;
+	double margin;
 	int status;
 
 	if (x == NULL)
@@ -262,8 +265,9 @@ int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c
 	free(x);
 	if (status != MEW_OK || v->outcome == MEW_OUTCOME_ABSENT || v->outcome == MEW_OUTCOME_INVALID)
 		return status;
-	if (!estimate(g, c, &e))
+	margin = log1p(v->limit.percent / 100);
+	if (!estimate(g, c, margin, &e))
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to resample \"%s\"", c->key);
-	decide(v, &e);
+	decide(v, margin, &e);
 	return MEW_OK;
 }

@@ -1,0 +1,175 @@
+/*
+ * gate_growth.c - which functions of a case that got worse take more time, or allocate more, than they did in the base.
+ * Layer L6. Reads the two sealed profiles.
+ */
+#include "config.h"
+
+#include "gate_explain.h"
+
+#include "gate_files.h"
+#include "textual.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_CASES 10u
+#define MOST_FUNCTIONS 5u /* of a case and kind */
+
+struct growth {
+	const char *function;
+	double base, head; /* of one iteration */
+};
+
+/* A function is the same one wherever its file puts it: "name (file.c:12)" counts up to the blank. */
+static bool same_function(const char *a, const char *b)
+{
+	const char *end_a = strstr(a, " ("), *end_b = strstr(b, " (");
+	size_t n = end_a != NULL ? (size_t)(end_a - a) : strlen(a), m = end_b != NULL ? (size_t)(end_b - b) : strlen(b);
+
+	return n == m && memcmp(a, b, n) == 0;
+}
+
+static int by_growth(const void *a, const void *b)
+{
+	double x = ((const struct growth *)a)->head - ((const struct growth *)a)->base;
+	double y = ((const struct growth *)b)->head - ((const struct growth *)b)->base;
+
+	return x > y ? -1 : x < y;
+}
+
+/* --- time ------------------------------------------------------------------------------------------------------- */
+
+static const struct mew_cpu_function *time_in(const struct mew_cpu_case *row, const char *function)
+{
+	for (size_t i = 0; i < row->nby_function; i++)
+		if (same_function(row->by_function[i].function, function))
+			return &row->by_function[i];
+	return NULL;
+}
+
+/*
+ * Shares of samples, of the time that the pairs measured: a profiler's own time has what it costs and, by the wall clock,
+ * what other programs took. What two standard errors of sampling explain is no growth.
+ */
+static size_t time_growth(const struct mew_cpu_case *base, const struct mew_cpu_case *head, const struct mew_verdict *time,
+			  struct growth *out, size_t most)
+{
+	size_t n = 0;
+
+	if (time == NULL || !isfinite(time->base) || !isfinite(time->head) || base->sample_count == 0 || head->sample_count == 0)
+		return 0;
+	for (size_t i = 0; i < head->nby_function && n < most; i++) {
+		const struct mew_cpu_function *f = &head->by_function[i], *was = time_in(base, f->function);
+		double before = was != NULL ? was->share : 0;
+		double error = hypot(time->base * sqrt(before * (1 - before) / (double)base->sample_count),
+				     time->head * sqrt(f->share * (1 - f->share) / (double)head->sample_count));
+		struct growth g = { f->function, before * time->base, f->share * time->head };
+
+		if (g.head - g.base > 2 * error)
+			out[n++] = g;
+	}
+	return n;
+}
+
+/* --- allocations ------------------------------------------------------------------------------------------------ */
+
+static const struct mew_memory_function *bytes_in(const struct mew_memory_case *row, const char *function)
+{
+	for (size_t i = 0; i < row->nby_function; i++)
+		if (same_function(row->by_function[i].function, function))
+			return &row->by_function[i];
+	return NULL;
+}
+
+static size_t bytes_growth(const struct mew_memory_case *base, const struct mew_memory_case *head, struct growth *out, size_t most)
+{
+	size_t n = 0;
+
+	if (base->iterations == 0 || head->iterations == 0)
+		return 0;
+	for (size_t i = 0; i < head->nby_function && n < most; i++) {
+		const struct mew_memory_function *f = &head->by_function[i], *was = bytes_in(base, f->function);
+		struct growth g = { f->function, 0, (double)f->cumulative_bytes / (double)head->iterations };
+
+		g.base = was != NULL ? (double)was->cumulative_bytes / (double)base->iterations : 0;
+		if (g.head > g.base)
+			out[n++] = g;
+	}
+	return n;
+}
+
+/* --- Markdown --------------------------------------------------------------------------------------------------- */
+
+static void put_number(struct mew_writer *w, double value)
+{
+	char text[MEW_NUMBER_BYTES];
+
+	mew_text_number(text, value, 4, true);
+	mew_write_text(w, text);
+}
+
+static void put_rows(struct mew_writer *w, const char *key, const char *what, struct growth *list, size_t n)
+{
+	qsort(list, n, sizeof *list, by_growth);
+	for (size_t i = 0; i < n && i < MOST_FUNCTIONS; i++) {
+		mew_write_text(w, "| ");
+		mew_gate_put_escaped(w, key);
+		mew_write_text(w, " | ");
+		mew_gate_put_escaped(w, list[i].function);
+		mew_writef(w, " | %s | ", what);
+		put_number(w, list[i].base);
+		mew_write_text(w, " | ");
+		put_number(w, list[i].head);
+		mew_write_text(w, " | +");
+		put_number(w, list[i].head - list[i].base);
+		mew_write_text(w, " |\n");
+	}
+}
+
+static bool has_kind(const struct mew_case *a, const struct mew_case *b, enum mew_kind kind)
+{
+	return (a->kinds >> kind & 1) != 0 && (b->kinds >> kind & 1) != 0;
+}
+
+/* Returns false when the case was not profiled on both sides. */
+static bool put_case(struct mew_writer *w, const struct mew_gate *g, const struct mew_gate_case *c)
+{
+	const char *key = c->key;
+	const struct mew_case *base = mew_model_find(g->profiles[MEW_BASE], key), *head = mew_model_find(g->profiles[MEW_HEAD], key);
+	struct growth list[64];
+
+	if (base == NULL || head == NULL)
+		return false;
+	if (has_kind(base, head, MEW_KIND_CPU) && base->cpu.status == MEW_OK && head->cpu.status == MEW_OK)
+		put_rows(w, key, "ns/iteration", list, time_growth(&base->cpu, &head->cpu, mew_gate_time(c), list, MEW_COUNTOF(list)));
+	if (has_kind(base, head, MEW_KIND_MEMORY) && base->memory.status == MEW_OK && head->memory.status == MEW_OK)
+		put_rows(w, key, "bytes/iteration", list, bytes_growth(&base->memory, &head->memory, list, MEW_COUNTOF(list)));
+	return true;
+}
+
+void mew_gate_put_growth(struct mew_writer *w, const struct mew_gate *g)
+{
+	size_t shown = 0;
+
+	if (g->html[0] == '\0') {
+		if (g->unexplained[0] != '\0') {
+			mew_write_text(w, "\nNo flame graphs: ");
+			mew_gate_put_escaped(w, g->unexplained);
+			mew_write_text(w, ".\n");
+		}
+		return;
+	}
+	if (g->options->html == NULL)
+		mew_write_text(w, "\n[Flame graphs of the difference](" MEW_GATE_PAGE ")");
+	else
+		mew_write_text(w, "\nFlame graphs of the difference were written beside this report");
+	if (g->unexplained[0] != '\0') {
+		mew_write_text(w, "; ");
+		mew_gate_put_escaped(w, g->unexplained);
+	}
+	mew_write_text(w, ". Functions that take more by themselves than they did (of time their share of the samples):\n\n"
+			  "| case | function | | base | head | more |\n|---|---|---|---:|---:|---:|\n");
+	for (size_t i = 0; i < g->ncases && shown < MOST_CASES; i++)
+		shown += put_case(w, g, &g->cases[i]);
+}
