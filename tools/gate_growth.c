@@ -137,7 +137,7 @@ static bool put_case(struct mew_writer *w, const struct mew_gate *g, const struc
 {
 	const char *key = c->key;
 	const struct mew_case *base = mew_model_find(g->profiles[MEW_BASE], key), *head = mew_model_find(g->profiles[MEW_HEAD], key);
-	struct growth list[64];
+	struct growth list[64] = { { NULL, 0, 0 } };
 
 	if (base == NULL || head == NULL)
 		return false;
