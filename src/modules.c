@@ -42,6 +42,7 @@ static struct {
 } registry = { .lock = PTHREAD_MUTEX_INITIALIZER, .arena = { .huge = true }, .lists = { .kept = true } };
 
 static _Atomic(const struct mew_modules *) newest;
+static void (*on_change)(void); /* atomic */
 
 struct visit {
 	uint64_t generation; /* being made */
@@ -311,14 +312,27 @@ static int renew(void)
 int mew_modules_renew(void)
 {
 	int saved = errno; /* a wrapper around dlopen must not show ours */
+	const struct mew_modules *old;
+	void (*function)(void);
+	bool changed;
 	int result;
 
 	if (pthread_mutex_lock(&registry.lock) != 0)
 		return -1;
+	old = mew_modules_current();
 	result = registry.frozen ? 0 : renew();
+	changed = mew_modules_current() != old;
 	(void)pthread_mutex_unlock(&registry.lock);
+	function = __atomic_load_n(&on_change, __ATOMIC_ACQUIRE);
+	if (changed && function != NULL)
+		function();
 	errno = saved;
 	return result;
+}
+
+void mew_modules_on_change(void (*function)(void))
+{
+	__atomic_store_n(&on_change, function, __ATOMIC_RELEASE);
 }
 
 void mew_modules_static(struct mew_kept_static *s)

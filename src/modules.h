@@ -36,6 +36,9 @@ struct mew_modules {
  */
 int mew_modules_renew(void);
 
+/* Call `function` after each new snapshot, on the thread that took it; NULL: nobody. Context: one caller at a time. */
+void mew_modules_on_change(void (*function)(void));
+
 /*
  * The variable that points to the newest snapshot, which is kept (kept.h) but for the unwind tables. And: from now on
  * the newest one is that of another process, and there is nothing to renew. Context: no capture runs.
