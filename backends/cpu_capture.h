@@ -31,7 +31,7 @@ struct mew_capture {
 	bool watches;         /* nobody opened a case: this capture watches for new threads itself */
 	uint64_t cost_ns;     /* of one sample; 0: not known, see cost_why */
 	const char *cost_why;
-	uint64_t from_ns;     /* of the window: records before it are left out */
+	uint64_t from_ns, until_ns; /* of the window: records before, or from then on (0: never) are left out */
 	int taken;            /* the signal whose handler was not mew's any more when the window closed; 0: none */
 	char why_engine[MEW_CPU_REASON_BYTES]; /* why no better one; "" for the best */
 };

@@ -55,7 +55,7 @@ static void put_sample(const struct mew_capture *c, uint32_t thread, const struc
 					 .weight_ns = record->weight_ns,
 					 .blocked = record->blocked != 0 };
 
-	if (record->time_ns < c->from_ns)
+	if (record->time_ns < c->from_ns || (c->until_ns != 0 && record->time_ns >= c->until_ns))
 		return;
 	mew_sink_sample(sink, &sample);
 	totals->samples++;
@@ -359,11 +359,12 @@ int mew_cpu_drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error
 }
 
 /* Constants of the dead process are not at the addresses that it knew them by. */
-int mew_cpu_drain_dead(struct mew_capture *c, uint64_t from_ns, uint64_t ended_ns, struct mew_sink *sink,
+int mew_cpu_drain_dead(struct mew_capture *c, uint64_t from_ns, uint64_t until_ns, uint64_t ended_ns, struct mew_sink *sink,
 		       struct mew_error *err)
 {
 	c->cost_why = "a whole program is not held up to calibrate the cost of a sample";
 	c->from_ns = from_ns;
+	c->until_ns = until_ns;
 	for (unsigned i = 0; i < c->config.threads; i++) {
 		c->threads[i].has_cpu = false;
 		c->threads[i].counters.events = NULL;

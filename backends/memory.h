@@ -224,7 +224,7 @@ extern const struct mew_malloc_family mew_heap_count_family;
 /* Open and close the window. Context: outside events; close: under mew_heap.lock, for whoever is past `alone`. */
 void mew_heap_window_open(void);
 void mew_heap_window_close(void);
-/* The window of another process, whose variable is mapped here. Context: any. */
+/* The window of another process, whose variable is mapped here; or of this one, in the middle of an event. Context: any. */
 void mew_heap_open_from_outside(struct mew_heap *heap);
 
 /* Give the calling thread its share before the window, or take it back at the thread's end. Context: outside events. */
@@ -293,6 +293,8 @@ void mew_heap_mapped_drain(struct mew_sink *sink);
 void mew_heap_mapped_close(void);
 void mew_heap_mapped_static(struct mew_kept_static *s);
 size_t mew_heap_mapped_bytes(void); /* in use for it; after the window */
+/* What was begun counts or not from now on; `variable`: of mew_heap_mapped_static() in another process, NULL: of this one. Context: any. */
+void mew_heap_mapped_gate(void *variable, bool open);
 
 void mew_heap_pools_begin(const struct mew_hooks_api *api);
 void mew_heap_pools_end(const struct mew_hooks_api *api);
@@ -300,6 +302,7 @@ void mew_heap_pools_drain(struct mew_sink *sink);
 void mew_heap_pools_close(void);
 void mew_heap_pools_static(struct mew_kept_static *s);
 size_t mew_heap_pools_bytes(void);
+void mew_heap_pools_gate(void *variable, bool open); /* as mew_heap_mapped_gate() */
 #pragma GCC visibility pop
 
 #endif

@@ -171,6 +171,8 @@ void mew_heap_forget_thread(void)
 void mew_memory_wait_for_window(void)
 {
 	mew_heap_window_close();
+	mew_heap_mapped_gate(NULL, false);
+	mew_heap_pools_gate(NULL, false);
 }
 
 void mew_heap_open_from_outside(struct mew_heap *heap)

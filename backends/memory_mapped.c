@@ -42,10 +42,10 @@ struct taken {
 	struct range piece[TAKEN_MAX];
 };
 
-static struct {
+static struct mapped {
 	unsigned lock;
 	int pid;             /* of the process that opened the window */
-	bool open;
+	bool open;           /* atomic where the lock is not held */
 	int armed;           /* what arm_maps() answered; other than 0: nothing is seen */
 	const struct mew_map_family *next;
 	uintptr_t page_mask; /* bytes of a page less one */
@@ -383,6 +383,13 @@ void mew_heap_mapped_end(const struct mew_hooks_api *api)
 	mapped.open = false;
 	mew_heap_unlock(&mapped.lock);
 	api->disarm_maps();
+}
+
+void mew_heap_mapped_gate(void *variable, bool open)
+{
+	struct mapped *m = variable != NULL ? variable : &mapped;
+
+	__atomic_store_n(&m->open, open && m->armed == 0, __ATOMIC_RELEASE);
 }
 
 void mew_heap_mapped_static(struct mew_kept_static *s)

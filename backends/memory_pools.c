@@ -39,7 +39,7 @@ struct pool {
 	uint64_t live, peak, allocations, cumulative, blocks;
 };
 
-static struct {
+static struct pools {
 	unsigned lock;
 	int pid;         /* of the process that opened the window */
 	bool open, armed;
@@ -323,6 +323,13 @@ void mew_heap_pools_end(const struct mew_hooks_api *api)
 	pools.open = false;
 	mew_heap_unlock(&pools.lock);
 	(void)api->watch_pools(NULL);
+}
+
+void mew_heap_pools_gate(void *variable, bool open)
+{
+	struct pools *p = variable != NULL ? variable : &pools;
+
+	__atomic_store_n(&p->open, open && p->armed, __ATOMIC_RELEASE);
 }
 
 /* Rows by name; the list is short. Returns how many. */

@@ -342,7 +342,7 @@ static void put_comments(struct profile *p)
 	put_comment(p, p->title);
 	put_comment(p, p->kind == MEW_KIND_CPU ?
 			       "values are the time that samples stand for; a late one stands for all that it missed" :
-			       "values are counts of all blocks that the timing loop allocated, not samples");
+			       "values are counts of all blocks that the timing loop (or a recorded program) allocated, not samples");
 	put_comment(p, "modules are laid out one behind the other; addresses are not those of the process");
 	for (size_t i = 0; p->facts != NULL && i < p->m->nfacts; i++)
 		if (asprintf(&p->facts[i], "%s: %s", p->m->facts[i].name, p->m->facts[i].value) >= 0)

@@ -98,18 +98,51 @@ static const struct mew_table_column cpu_columns[] = {
 	COUNT("samples", MEW_FIG_SAMPLE_COUNT, true, NULL),
 };
 
+/* A whole program is one iteration, and its window no loop. */
+static const struct mew_table_column program_memory_columns[] = {
+	FIGURE("peak live", MEW_FIG_PEAK_BYTES, MEW_SCALE_BYTES, 1, false, "most bytes alive at once"),
+	COUNT("allocs", MEW_FIG_TOTAL_ALLOCATIONS, false, "allocations, freed or not"),
+	FIGURE("bytes", MEW_FIG_CUMULATIVE_BYTES, MEW_SCALE_BYTES, 1, true, "what they asked for"),
+	COUNT("frees", MEW_FIG_FREES, true, NULL),
+	FIGURE("live at end", MEW_FIG_NET_BYTES, MEW_SCALE_BYTES, 1, true, "not freed when the window closed"),
+	BYTES("mapped", SHOW_OCCURRING, MEW_FIG_MAPPED_PEAK_BYTES, "most that the program mapped itself"),
+	{ "temporary", NULL, "freed before their thread's next allocation", SHOW_OCCURRING,
+	  MEW_FIG_TEMPORARY_ALLOCATIONS, MEW_SCALE_NONE, 1, true, true },
+};
+
+static const struct mew_table_column program_cpu_columns[] = {
+	OTHER("share", "%", SHOW_SHARE, MEW_FIG_TOP_FUNCTION_SHARE, false,
+	      "of the samples in the function itself, not in those it calls"),
+	OTHER("95 %", "range", SHOW_SHARE_RANGE, MEW_FIG_TOP_FUNCTION_SHARE_LOW, true, "where the share lies"),
+	FIGURE("self", MEW_FIG_TOP_FUNCTION_TOTAL_SELF_TIME, MEW_SCALE_TIME, 1e9, true, "time of that share"),
+	FIGURE("cpu", MEW_FIG_CPU_TIME, MEW_SCALE_TIME, 1e9, true, "CPU time of the window, all threads"),
+	FIGURE("window", MEW_FIG_WALL_TIME, MEW_SCALE_TIME, 1e9, true, "how long it lasted"),
+	COUNT("samples", MEW_FIG_SAMPLE_COUNT, true, NULL),
+};
+
 static const struct kind {
 	const char *title;
 	const struct mew_table_column *columns;
 	size_t ncolumns;
 	const char *text_title; /* last column, a text; NULL for none */
-} kinds[MEW_KINDS] = {
+} loop_kinds[MEW_KINDS] = {
 	[MEW_KIND_TIME] = { "time: one iteration of the loop", time_columns, MEW_COUNTOF(time_columns), NULL },
 	[MEW_KIND_MEMORY] = { "memory: heap blocks that the loop allocated", memory_columns,
 			      MEW_COUNTOF(memory_columns), NULL },
 	[MEW_KIND_CPU] = { "cpu: the function in which the loop spends most time itself", cpu_columns,
 			   MEW_COUNTOF(cpu_columns), "top function" },
+}, program_kinds[MEW_KINDS] = {
+	[MEW_KIND_TIME] = { "time: one iteration of the loop", time_columns, MEW_COUNTOF(time_columns), NULL },
+	[MEW_KIND_MEMORY] = { "memory: heap blocks that the program allocated in its window", program_memory_columns,
+			      MEW_COUNTOF(program_memory_columns), NULL },
+	[MEW_KIND_CPU] = { "cpu: the function in which the program spends most time itself", program_cpu_columns,
+			   MEW_COUNTOF(program_cpu_columns), "top function" },
 };
+
+static const struct kind *kind_of(const struct mew_table *t)
+{
+	return &(mew_model_fact(t->model, MEW_FACT_RECORDED) != NULL ? program_kinds : loop_kinds)[t->kind];
+}
 
 /* --- values ----------------------------------------------------------------------------------------------------- */
 
@@ -293,7 +326,7 @@ static const char *title_of(const struct mew_table *t, const struct mew_table_co
 /* All times of a table share the unit of the first, so that a row can be read across. */
 static void choose_columns(const struct mew_table *t, struct mew_table_layout *l, struct mew_grid *g)
 {
-	const struct kind *kind = &kinds[t->kind];
+	const struct kind *kind = kind_of(t);
 	const struct mew_unit *time = NULL;
 
 	mew_grid_column(g, "case", "", MEW_ALIGN_TEXT, false);
@@ -368,7 +401,7 @@ static void put_row(struct mew_table *t, const struct mew_table_layout *l, struc
 		mew_grid_cell(g, marked ? MEW_STYLE_WARN : k == 0 ? MEW_STYLE_BOLD : MEW_STYLE_PLAIN,
 			      cell_text(t, l, row, k, text) ? text : "-");
 	}
-	if (kinds[t->kind].text_title != NULL)
+	if (kind_of(t)->text_title != NULL)
 		mew_grid_cell(g, MEW_STYLE_PLAIN, top_function(&c->cpu));
 }
 
@@ -384,7 +417,7 @@ const char *mew_table_fill(struct mew_table *t, struct mew_table_layout *layout,
 	for (size_t i = 0; i < t->model->ncases; i++)
 		if (mew_table_row(&t->model->cases[i], t->kind) != NULL)
 			put_row(t, layout, grid, &t->model->cases[i]);
-	return kinds[t->kind].title;
+	return kind_of(t)->title;
 }
 
 char *mew_table_legend(const struct mew_table *t, const struct mew_table_layout *l, const struct mew_grid *g)

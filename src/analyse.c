@@ -168,8 +168,8 @@ static bool remark_few(struct mew_model *m, struct mew_case *c, const struct tal
 	if (t->samples >= MEW_SAMPLES_ENOUGH)
 		return true;
 	(void)snprintf(text, sizeof text,
-		       "fewer than %u samples: %llu; raise the inner iterations or shorten the interval",
-		       MEW_SAMPLES_ENOUGH, (unsigned long long)t->samples);
+		       "fewer than %u samples: %llu; %sshorten the interval", MEW_SAMPLES_ENOUGH, (unsigned long long)t->samples,
+		       mew_model_fact(m, MEW_FACT_RECORDED) != NULL ? "" : "raise the inner iterations or ");
 	return remark(m, c, text);
 }
 

@@ -6,8 +6,10 @@
 
 #include "cli.h"
 #include "cli_trace.h"
+#include "elf_names.h"
 #include "lanes.h"
 #include "os.h"
+#include "probe.h"
 #include "textual.h"
 
 #include <ctype.h>
@@ -24,7 +26,7 @@
 enum flag_id {
 	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
 	F_INNER, F_ALL, F_HOOK, F_JOBS, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_SEED, F_EMBED_SOURCE, F_DEBUGINFOD, F_GBENCH, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT,
-	F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER,
+	F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER, F_START_ON, F_STOP_ON,
 	F_ALLOCATOR, F_REPORT
 };
 
@@ -78,6 +80,8 @@ static const struct flag record_flags[] = {
 	{ F_CLOCK, "clock", required_argument, "--clock cpu|wall", "spread the samples over CPU or wall time (cpu)" },
 	{ F_FOLLOW, "follow", no_argument, "--follow", "its children too, and what it becomes by exec" },
 	{ F_START_AFTER, "start-after", required_argument, "--start-after S", "leave out its first S seconds" },
+	{ F_START_ON, "start-on", required_argument, "--start-on FUNCTION", "leave out what is before FUNCTION is entered first" },
+	{ F_STOP_ON, "stop-on", required_argument, "--stop-on FUNCTION", "and what follows when FUNCTION is entered" },
 	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
 	{ F_DEBUGINFOD, "debuginfod", optional_argument, "--debuginfod[=S]", "ask DEBUGINFOD_URLS for missing debug information, at most S seconds (30)" },
 	{ 'q', NULL, no_argument, "-q", "do not say which files were written" },
@@ -232,6 +236,20 @@ static int output(struct mew_cli *c, const struct mew_report *report, const char
 static int when(const char *shown, const char *text, enum mew_when *out)
 {
 	return mew_when_parse(text, out) ? MEW_EXIT_FINE : mew_cli_bad(shown, text, "auto, always or never");
+}
+
+static int function_name(const char *shown, const char *text, const char **out)
+{
+	struct mew_wanted_name name;
+
+	if (!mew_name_prepare(&name, text) || strchr(text, '\n') != NULL)
+		return mew_cli_bad(shown, text, "the name of a function");
+	if (!mew_probe_is_known()) {
+		mew_cli_complain("%s: functions cannot be watched on this machine's processor", shown);
+		return MEW_EXIT_USAGE;
+	}
+	*out = text;
+	return MEW_EXIT_FINE;
 }
 
 static int capture(struct mew_cli *c, const char *text)
@@ -391,6 +409,10 @@ static int apply(struct mew_cli *c, int id, const char *value)
 		return MEW_EXIT_FINE;
 	case F_START_AFTER:
 		return mew_cli_seconds("--start-after", value, 1e-9, &c->start_after);
+	case F_START_ON:
+		return function_name("--start-on", value, &c->start_on);
+	case F_STOP_ON:
+		return function_name("--stop-on", value, &c->stop_on);
 	default:
 		return -1;
 	}
@@ -490,6 +512,8 @@ int mew_cli_parse_record(struct mew_cli *c, int argc, char **argv)
 	code = parse(c, argc, argv, "+:qv", options);
 	if (!c->passes[MEW_PASS_MEMORY] && !c->passes[MEW_PASS_CPU])
 		c->passes[MEW_PASS_MEMORY] = c->passes[MEW_PASS_CPU] = true;
+	if (code == MEW_EXIT_FINE && c->start_after > 0 && (c->start_on != NULL || c->stop_on != NULL))
+		return mew_cli_bad("--start-after", "both", "seconds or functions: give one of them");
 	return code;
 }
 

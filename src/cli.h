@@ -45,6 +45,7 @@ struct mew_cli {
 	bool record;        /* a whole program: tables on standard error, its iteration is one */
 	bool follow;        /* record: children too */
 	double start_after; /* record: seconds until the window opens */
+	const char *start_on, *stop_on; /* record: functions at whose entry it opens, closes; NULL: none */
 	bool quiet, verbose, help, version, embed_source;
 	double servers; /* seconds that those of DEBUGINFOD_URLS may take in all; 0: they are not asked */
 	bool gbench; /* the programs are of Google Benchmark */

@@ -32,7 +32,7 @@ struct recording {
 	struct mew_record_orders orders;
 	struct mew_recorder recorder;
 	struct mew_model *model;
-	char preload[4096], told[256], path[PATH_MAX];
+	char preload[4096], told[256 + 2 * MEW_NAME_BYTES], path[PATH_MAX];
 	int pid, wait_status;
 	uint64_t from_ns; /* CLOCK_MONOTONIC: when the window opens; 0: with the program */
 	bool opened;
@@ -216,6 +216,17 @@ static int run(struct recording *r, struct mew_error *err)
 
 /* --- afterwards --------------------------------------------------------------------------------------------------- */
 
+/* With --follow most processes may have no such function: those in which no window opened are left out if one did. */
+static bool is_left_out(const struct recording *r, const struct mew_recording *g)
+{
+	if (mew_recording_opened(g, &r->orders))
+		return false;
+	for (size_t i = 0; i < r->recorder.n; i++)
+		if (r->recorder.list[i].file >= 0 && mew_recording_opened(&r->recorder.list[i], &r->orders))
+			return true;
+	return false;
+}
+
 static int read_all(struct recording *r)
 {
 	int code = MEW_EXIT_FINE;
@@ -224,11 +235,13 @@ static int read_all(struct recording *r)
 	for (size_t i = 0; i < r->recorder.n; i++) {
 		const struct mew_recording *g = &r->recorder.list[i];
 
+		if (is_left_out(r, g))
+			continue;
 		if (g->ended_ns == 0) {
 			mew_cli_complain("record: process %d still runs and is left out", g->pid);
 			continue;
 		}
-		if (mew_recording_read(g, r->from_ns, r->model, &err) == MEW_OK)
+		if (mew_recording_read(g, &r->orders, r->from_ns, r->model, &err) == MEW_OK)
 			continue;
 		mew_cli_complain("record: %s", err.text);
 		code = MEW_EXIT_USAGE;
@@ -291,6 +304,21 @@ static int record(struct recording *r)
 	return MEW_EXIT_USAGE;
 }
 
+/* What the figures are about, for readers of the report. Returns MEW_OK or MEW_E_NOMEM. */
+static int add_fact(struct mew_model *m, const struct mew_cli *c)
+{
+	char text[2 * MEW_NAME_BYTES + 64];
+
+	if (c->start_after > 0)
+		(void)snprintf(text, sizeof text, "whole programs but for their first %g s", c->start_after);
+	else if (c->start_on != NULL || c->stop_on != NULL)
+		(void)snprintf(text, sizeof text, "programs from %s to %s", c->start_on != NULL ? c->start_on : "the start",
+			       c->stop_on != NULL ? c->stop_on : "the end");
+	else
+		(void)snprintf(text, sizeof text, "whole programs");
+	return mew_model_add_fact(m, MEW_FACT_RECORDED, text) == 0 ? MEW_OK : MEW_E_NOMEM;
+}
+
 int mew_cli_record(struct mew_cli *c)
 {
 	struct recording *r = calloc(1, sizeof *r);
@@ -298,7 +326,9 @@ int mew_cli_record(struct mew_cli *c)
 
 	if (r != NULL)
 		r->model = mew_model_new();
-	if (r == NULL || r->model == NULL) {
+	if (r == NULL || r->model == NULL || add_fact(r->model, c) != MEW_OK) {
+		if (r != NULL)
+			mew_model_free(r->model);
 		mew_cli_complain("no memory to record");
 		free(r);
 		return code;
@@ -312,6 +342,8 @@ int mew_cli_record(struct mew_cli *c)
 		.follow = c->follow,
 		.waits = c->start_after > 0,
 	};
+	(void)snprintf(r->orders.start_on, sizeof r->orders.start_on, "%s", c->start_on != NULL ? c->start_on : "");
+	(void)snprintf(r->orders.stop_on, sizeof r->orders.stop_on, "%s", c->stop_on != NULL ? c->stop_on : "");
 	mew_environment_machine(r->model);
 	code = record(r);
 	mew_recorder_fini(&r->recorder);

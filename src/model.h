@@ -259,6 +259,8 @@ int mew_model_add_phase_data(struct mew_model *m, struct mew_case *c, int phase,
 int mew_model_add_heap_stack(struct mew_case *c, const struct mew_heap_stack *s);
 int mew_model_add_sample(struct mew_case *c, const struct mew_cpu_sample *s);
 int mew_model_add_fact(struct mew_model *m, const char *name, const char *value);
+/* Of what `mew record` made: what its window was. */
+#define MEW_FACT_RECORDED "recorded"
 /* NULL when there is no such fact. */
 const char *mew_model_fact(const struct mew_model *m, const char *name);
 

@@ -14,9 +14,11 @@
 #define MEW_RECORD_H
 
 #include "base.h"
+#include "elf_names.h"
 #include "mew.h"
 
-#define MEW_RECORD_ENV "MEW_RECORD" /* "SOCKET:KINDS:INTERVAL_NS:CLOCK:FOLLOW:WAITS:PRELOADED"; see mew_record_orders */
+/* "SOCKET:KINDS:INTERVAL_NS:CLOCK:FOLLOW:WAITS:PRELOADED", a line for each function; see mew_record_orders */
+#define MEW_RECORD_ENV "MEW_RECORD"
 #define MEW_RECORD_MAGIC 0x3172776d65776d01u
 #define MEW_RECORD_BYTES ((uint64_t)1 << 34) /* address space and a sparse file; only what is touched is there */
 #define MEW_RECORD_ROOT_BYTES ((uint64_t)65536)
@@ -35,6 +37,7 @@ struct mew_record_orders { /* what the environment says */
 	bool follow;         /* children too */
 	bool waits;          /* the command opens the window of the memory capture */
 	unsigned preloaded;  /* entries of LD_PRELOAD that are ours, at its beginning */
+	char start_on[MEW_NAME_BYTES], stop_on[MEW_NAME_BYTES]; /* functions at whose entry the window opens, closes; "" none */
 };
 
 /* Write them as a value of the environment, and read that. Reading returns whether it is one. */
@@ -50,6 +53,13 @@ struct mew_record_hello { /* one message, with the file where there is one */
 struct mew_record_part { /* one capture */
 	int status;
 	char why[248];
+};
+
+struct mew_record_edge { /* the function at one end of the window */
+	uint64_t at_ns;     /* CLOCK_MONOTONIC; 0: it was not entered, or there is none */
+	uint64_t at_cpu_ns; /* of the process */
+	unsigned watched;   /* functions of that name */
+	char why[160];      /* one of them cannot be watched: the reason */
 };
 
 struct mew_record_root {
@@ -68,6 +78,7 @@ struct mew_record_root {
 	uint64_t cpu_capture;  /* address of the capture */
 	uint64_t opened_ns;    /* CLOCK_MONOTONIC */
 	uint64_t opened_cpu_ns;
+	struct mew_record_edge start, stop;
 	uint64_t unannounced;  /* libraries that were opened unseen, at the end */
 	uint64_t ended_ns, ended_cpu_ns; /* 0: exit handlers were not run */
 	char operators[128];   /* file of an operator new that is not seen; "" none */

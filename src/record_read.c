@@ -23,6 +23,7 @@
 #include "memory.h"
 #include "modules.h"
 #include "os.h"
+#include "record_window.h"
 #include "sink.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -155,6 +156,8 @@ static int read_root(int file, struct mew_record_root *root, struct mew_error *e
 	root->program[sizeof root->program - 1] = '\0';
 	root->command[sizeof root->command - 1] = '\0';
 	root->operators[sizeof root->operators - 1] = '\0';
+	root->start.why[sizeof root->start.why - 1] = '\0';
+	root->stop.why[sizeof root->stop.why - 1] = '\0';
 	root->memory.why[sizeof root->memory.why - 1] = '\0';
 	root->cpu.why[sizeof root->cpu.why - 1] = '\0';
 	if (root->magic != MEW_RECORD_MAGIC || strcmp(root->version, PACKAGE_VERSION) != 0 ||
@@ -228,6 +231,8 @@ void mew_recorder_open_windows(const struct mew_recorder *r)
 		if (data == MAP_FAILED)
 			continue;
 		mew_heap_open_from_outside((struct mew_heap *)(void *)(data + (root.statics[0].at - root.data_lo)));
+		mew_heap_mapped_gate(data + (root.statics[2].at - root.data_lo), true);
+		mew_heap_pools_gate(data + (root.statics[3].at - root.data_lo), true);
 		(void)munmap(data, root.data_bytes);
 	}
 }
@@ -252,11 +257,11 @@ static struct mew_case *add_case(struct mew_model *m, const struct mew_record_ro
 	return c;
 }
 
-static void note_ending(struct mew_sink *sink, const struct mew_record_root *root)
+static void note_ending(struct mew_sink *sink, const struct mew_record_root *root, const struct mew_record_window *w)
 {
 	char text[200];
 
-	if (root->ended_ns == 0)
+	if (root->ended_ns == 0 && !w->is_early)
 		mew_sink_note(sink, "it ended without its exit handlers (_exit, a signal), or became another program (exec): the "
 				    "figures are those until then");
 	if (root->unannounced == 0)
@@ -279,41 +284,51 @@ static int memory_row(struct mew_sink *sink, const struct mew_record_root *root,
 }
 
 /* A program that closes all descriptors also closes the one that its samples come by. */
-static void note_unsampled(struct mew_sink *sink, const struct mew_record_root *root, uint64_t from)
+static void note_unsampled(struct mew_sink *sink, double cpu)
 {
-	double cpu = (double)(root->ended_cpu_ns - root->opened_cpu_ns) * 1e-9, weight = sink->row->cpu.sample_weight;
+	double weight = sink->row->cpu.sample_weight;
 	char text[220];
 
-	if (root->ended_ns == 0 || from != 0 || cpu < 0.05 || weight > 0.7 * cpu)
+	if (cpu < 0.05 || weight > 0.7 * cpu)
 		return;
 	(void)snprintf(text, sizeof text, "the samples stand for %d %% of its CPU time: it may have closed descriptors that are "
 		       "not its own, or blocked the signal; try --clock wall", (int)(100 * weight / cpu));
 	mew_sink_note(sink, text);
 }
 
-static int cpu_row(struct mew_sink *sink, const struct mew_record_root *root, uint64_t from_ns, uint64_t ended_ns,
-		   struct mew_error *err)
+static int cpu_row(struct mew_sink *sink, const struct mew_record_root *root, const struct mew_record_window *w,
+		   uint64_t ended_ns, struct mew_error *err)
 {
 	struct mew_capture *c = (struct mew_capture *)(uintptr_t)root->cpu_capture;
-	uint64_t from = from_ns > root->opened_ns ? from_ns - root->opened_ns : 0;
-	int status = mew_cpu_drain_dead(c, from, ended_ns, sink, err);
-	const char *why = "the process ended without its exit handlers, and its CPU clock with it";
+	uint64_t from = w->is_late ? w->opened_ns - root->opened_ns : 0;
+	uint64_t until = w->is_early ? w->closed_ns - root->opened_ns : 0;
+	int status = mew_cpu_drain_dead(c, from, until, ended_ns, sink, err);
+	double cpu = (double)(w->closed_cpu_ns - w->opened_cpu_ns) * 1e-9;
 
-	if (root->ended_ns != 0 && from == 0)
-		mew_sink_f64(sink, MEW_FIG_CPU_TIME, (double)(root->ended_cpu_ns - root->opened_cpu_ns) * 1e-9);
-	else
-		mew_sink_absent(sink, MEW_FIG_CPU_TIME, from != 0 ? "it was not read when the window opened" : why);
-	note_unsampled(sink, root, from);
+	if (w->opened_cpu_ns == 0) {
+		mew_sink_absent(sink, MEW_FIG_CPU_TIME, "it was not read when the window opened");
+	} else if (w->closed_cpu_ns == 0) {
+		mew_sink_absent(sink, MEW_FIG_CPU_TIME, "the process ended without its exit handlers, and its CPU clock with it");
+	} else {
+		mew_sink_f64(sink, MEW_FIG_CPU_TIME, cpu);
+		note_unsampled(sink, cpu);
+	}
 	mew_sink_absent(sink, MEW_FIG_OFF_CPU_TIME, "the threads of a whole program come and go: see by_thread");
 	return status;
 }
 
-static int add_row(struct mew_model *m, struct mew_case *c, enum mew_kind kind, const struct mew_record_root *root,
-		   uint64_t from_ns, uint64_t ended_ns, struct mew_error *err)
+struct process {
+	const struct mew_record_root *root;
+	struct mew_record_window window;
+	uint64_t ended_ns;
+	bool opened;
+	char why[400]; /* the window never opened; else a remark on its end, or "" */
+};
+
+static int add_row(struct mew_model *m, struct mew_case *c, enum mew_kind kind, const struct process *p, struct mew_error *err)
 {
-	const struct mew_record_part *part = kind == MEW_KIND_MEMORY ? &root->memory : &root->cpu;
-	uint64_t opened = from_ns > root->opened_ns ? from_ns : root->opened_ns;
-	uint64_t wall_ns = ended_ns > opened ? ended_ns - opened : 0;
+	const struct mew_record_part *part = kind == MEW_KIND_MEMORY ? &p->root->memory : &p->root->cpu;
+	uint64_t wall_ns = p->window.closed_ns - p->window.opened_ns;
 	struct mew_sink sink = { .model = m, .row = c, .kind = kind, .iterations = 1, .window_ns = wall_ns,
 				 .thread_ns = &wall_ns };
 	struct mew_row_head *row = mew_model_row(m, c, kind);
@@ -325,20 +340,34 @@ static int add_row(struct mew_model *m, struct mew_case *c, enum mew_kind kind, 
 	row->profiler = kind == MEW_KIND_MEMORY ? "hooks" : "wall";
 	(void)mew_error_set(&failed, status, "%s",
 			    status == MEW_E_LOST ? "the process was gone before its recording had begun" : part->why);
+	if (status == MEW_OK && !p->opened)
+		status = mew_error_set(&failed, MEW_E_LOOP, "%s", p->why);
 	if (status == MEW_OK)
-		status = kind == MEW_KIND_MEMORY ? memory_row(&sink, root, &failed)
-						 : cpu_row(&sink, root, from_ns, ended_ns, &failed);
-	if (status != MEW_OK)
+		status = kind == MEW_KIND_MEMORY ? memory_row(&sink, p->root, &failed)
+						 : cpu_row(&sink, p->root, &p->window, p->ended_ns, &failed);
+	if (status != MEW_OK) {
 		mew_model_fail(m, c, kind, status, failed.text);
-	else
-		note_ending(&sink, root);
+		return MEW_OK;
+	}
+	if (p->why[0] != '\0')
+		mew_sink_note(&sink, p->why);
+	note_ending(&sink, p->root, &p->window);
 	return MEW_OK;
 }
 
-int mew_recording_read(const struct mew_recording *g, uint64_t from_ns, struct mew_model *m, struct mew_error *err)
+bool mew_recording_opened(const struct mew_recording *g, const struct mew_record_orders *o)
+{
+	struct mew_record_root root;
+	struct mew_error ignored;
+
+	return g->file < 0 || read_root(g->file, &root, &ignored) != MEW_OK || mew_record_window_opened(&root, o);
+}
+
+int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, uint64_t from_ns, struct mew_model *m,
+		       struct mew_error *err)
 {
 	struct image image;
-	uint64_t ended_ns;
+	struct process p;
 	struct mew_case *c;
 	int status;
 
@@ -348,14 +377,17 @@ int mew_recording_read(const struct mew_recording *g, uint64_t from_ns, struct m
 	if (status == MEW_OK && image.root != NULL)
 		status = take_statics(&image, err);
 	if (status == MEW_OK && image.root != NULL) {
-		ended_ns = image.root->ended_ns != 0 ? image.root->ended_ns : g->ended_ns;
+		p = (struct process){ .root = image.root, .opened = mew_record_window_opened(image.root, o) };
+		p.ended_ns = image.root->ended_ns != 0 ? image.root->ended_ns : g->ended_ns;
+		mew_record_window_of(image.root, from_ns, p.ended_ns, &p.window);
+		mew_record_window_why(image.root, o, p.why, sizeof p.why);
 		c = add_case(m, image.root);
 		if (c == NULL)
 			status = mew_error_set(err, MEW_E_NOMEM, "no memory for the result");
 		if (status == MEW_OK && (image.root->kinds & MEW_RECORD_MEMORY) != 0)
-			status = add_row(m, c, MEW_KIND_MEMORY, image.root, from_ns, ended_ns, err);
+			status = add_row(m, c, MEW_KIND_MEMORY, &p, err);
 		if (status == MEW_OK && (image.root->kinds & MEW_RECORD_CPU) != 0)
-			status = add_row(m, c, MEW_KIND_CPU, image.root, from_ns, ended_ns, err);
+			status = add_row(m, c, MEW_KIND_CPU, &p, err);
 	}
 	close_image(&image);
 	return status;

@@ -37,11 +37,17 @@ int mew_recorder_accept(struct mew_recorder *r, struct mew_error *err);
 void mew_recorder_open_windows(const struct mew_recorder *r);
 
 /*
- * Add a case with the rows of one process to the model; a capture that failed gives a failed row with its reason.
+ * Add a case with the rows of one process to the model; a capture that failed, or a window that never opened, gives a
+ * failed row with its reason.
  *
+ * o        what the process was told
  * from_ns  of CLOCK_MONOTONIC; what was before is left out; 0: nothing is
  * Returns  MEW_OK; MEW_E_IO, MEW_E_UNSUPPORTED when the file is none of this build's; MEW_E_NOMEM
  */
-int mew_recording_read(const struct mew_recording *g, uint64_t from_ns, struct mew_model *m, struct mew_error *err);
+int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, uint64_t from_ns, struct mew_model *m,
+		       struct mew_error *err);
+
+/* Did its window open at the function that was asked for? True without one, and where that cannot be told. */
+bool mew_recording_opened(const struct mew_recording *g, const struct mew_record_orders *o);
 
 #endif

@@ -32,6 +32,7 @@
 #include "modules.h"
 #include "os.h"
 #include "recorder_exec.h"
+#include "recorder_window.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -46,6 +47,7 @@ struct place {
 	char *data, *pristine;        /* the library's variables, and a copy from before the first capture */
 	size_t data_bytes;
 	int pid;
+	struct mew_window *window; /* NULL: it is not bounded by functions */
 };
 static struct place *here;
 
@@ -257,7 +259,7 @@ static bool begin(const struct mew_backend *b, struct mew_capture *c, struct mew
 }
 
 /* Memory last: what the other one allocates to begin is none of the program's. */
-static void start_captures(const struct place *p)
+static void start_captures(struct place *p)
 {
 	struct mew_capture_config config = { .pass = MEW_PASS_MEMORY, .threads = 1, .stacks = 1, .whole = 1,
 					     .interval_ns = p->orders.interval_ns, .clock = p->orders.clock };
@@ -281,8 +283,11 @@ static void start_captures(const struct place *p)
 	root->opened_cpu_ns = process_cpu_ns();
 	root->opened_ns = mew_os_now_ns();
 	(void)begin(&mew_backend_cpu, cpu, &root->cpu);
-	if (begin(&mew_backend_memory, memory, &root->memory) && p->orders.waits)
+	if (!begin(&mew_backend_memory, memory, &root->memory))
+		memory = NULL;
+	if (memory != NULL && (p->orders.waits || p->orders.start_on[0] != '\0'))
 		mew_memory_wait_for_window();
+	p->window = mew_window_begin(p->window, &p->orders, root, memory != NULL);
 }
 
 /* --- starting and forking ----------------------------------------------------------------------------------------- */
