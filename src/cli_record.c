@@ -59,15 +59,20 @@ static bool find_library(const char *name, char *out, size_t size)
 	return (size_t)snprintf(out, size, "%s/%s", MEW_LIBDIR, name) < size && access(out, R_OK) == 0;
 }
 
+/*
+ * Operator new over the hooks for every program, since nobody knows before which allocator it brings: where that has none
+ * of its own, calls jump on. Last, so that its look-ups are over before the recorder's constructor opens the window.
+ */
 static int choose_preload(struct recording *r, struct mew_error *err)
 {
-	const char *const names[] = { (r->orders.kinds & MEW_RECORD_MEMORY) != 0 ? "libmew_hooks.so.0" : "libmew_threads.so.0",
-				      "libmew_record.so" };
+	bool memory = (r->orders.kinds & MEW_RECORD_MEMORY) != 0;
+	const char *const names[] = { memory ? "libmew_hooks.so.0" : "libmew_threads.so.0", "libmew_record.so",
+				      "libmew_hooks_cxx.so.0" };
 	const char *old = getenv("LD_PRELOAD");
 	char path[PATH_MAX];
-	size_t used = 0;
+	size_t used = 0, n = memory ? 3 : 2;
 
-	for (size_t i = 0; i < MEW_COUNTOF(names); i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (!find_library(names[i], path, sizeof path))
 			return mew_error_set(err, MEW_E_UNSUPPORTED, "%s is neither beside this mew nor in %s: install it",
 					     names[i], MEW_LIBDIR);
@@ -77,7 +82,7 @@ static int choose_preload(struct recording *r, struct mew_error *err)
 					     path);
 		used += (size_t)snprintf(r->preload + used, sizeof r->preload - used, "%s%s", i > 0 ? ":" : "", path);
 	}
-	r->orders.preloaded = MEW_COUNTOF(names);
+	r->orders.preloaded = (unsigned)n;
 	if (old != NULL && *old != '\0')
 		used += (size_t)snprintf(r->preload + used, sizeof r->preload - used, ":%s", old);
 	if (used >= sizeof r->preload)
