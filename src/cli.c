@@ -84,6 +84,8 @@ static const struct flag record_flags[] = {
 	{ F_STOP_ON, "stop-on", required_argument, "--stop-on FUNCTION", "and what follows when FUNCTION is entered" },
 	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
 	{ F_DEBUGINFOD, "debuginfod", optional_argument, "--debuginfod[=S]", "ask DEBUGINFOD_URLS for missing debug information, at most S seconds (30)" },
+	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "processes and threads on a timeline (" MEW_TRACE_DEFAULT ")" },
+	{ F_REDACT, "redact", required_argument, "--redact RE", "show the command line in it, \"***\" for what matches" },
 	{ 'q', NULL, no_argument, "-q", "do not say which files were written" },
 	{ 'v', NULL, no_argument, "-v", "every figure, and why one is absent" },
 	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },

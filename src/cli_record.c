@@ -6,12 +6,15 @@
 
 #include "cli_record.h"
 
+#include "cli_trace.h"
 #include "environment.h"
 #include "error.h"
 #include "os.h"
 #include "record_read.h"
 #include "record_target.h"
+#include "record_trace.h"
 #include "session.h"
+#include "trace_command.h"
 #include "unwinder.h"
 
 #include <errno.h>
@@ -36,7 +39,8 @@ struct recording {
 	int pid, wait_status;
 	uint64_t from_ns; /* CLOCK_MONOTONIC: when the window opens; 0: with the program */
 	bool opened;
-	uint64_t ended_ns;
+	uint64_t started_ns, ended_ns;
+	struct mew_record_trace *trace; /* NULL: none is asked for */
 };
 
 /* --- what is preloaded -------------------------------------------------------------------------------------------- */
@@ -169,8 +173,16 @@ static int wait_for_command(struct recording *r, int signals, struct mew_error *
 	int status = MEW_OK;
 
 	while (status == MEW_OK) {
-		(void)poll(waits, MEW_COUNTOF(waits), until_window(r));
+		int wait = until_window(r);
+
+		if (r->trace != NULL && (wait < 0 || wait > MEW_RECORD_TICK_MS))
+			wait = MEW_RECORD_TICK_MS;
+		(void)poll(waits, MEW_COUNTOF(waits), wait);
 		status = mew_recorder_accept(&r->recorder, err);
+		if (r->trace != NULL) {
+			mew_record_trace_look(r->trace, &r->recorder);
+			mew_cli_trace_tick();
+		}
 		if (until_window(r) == 0) {
 			mew_recorder_open_windows(&r->recorder);
 			r->opened = true;
@@ -207,6 +219,7 @@ static int run(struct recording *r, struct mew_error *err)
 		return mew_error_errno(err, MEW_E_IO, "no descriptor to wait for the command");
 	if (r->cli->start_after > 0)
 		r->from_ns = mew_os_now_ns() + (uint64_t)(r->cli->start_after * 1e9);
+	r->started_ns = mew_os_now_ns();
 	status = start(r, &before, err);
 	(void)sigaction(SIGINT, &ignore, &interrupt);
 	(void)sigaction(SIGQUIT, &ignore, &quit);
@@ -232,10 +245,25 @@ static bool is_left_out(const struct recording *r, const struct mew_recording *g
 	return false;
 }
 
+/* What came of one process: its case, made just now, and its part of the timeline. */
+static int read_one(struct recording *r, const struct mew_recording *g)
+{
+	size_t before = r->model->ncases;
+	struct mew_error err;
+	int status = mew_recording_read(g, &r->orders, r->from_ns, r->model, &err);
+
+	if (status == MEW_OK && r->trace != NULL)
+		status = mew_record_trace_write(r->trace, g, &r->orders, r->from_ns,
+						r->model->ncases > before ? &r->model->cases[before] : NULL, &err);
+	if (status == MEW_OK)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("record: %s", err.text);
+	return MEW_EXIT_USAGE;
+}
+
 static int read_all(struct recording *r)
 {
 	int code = MEW_EXIT_FINE;
-	struct mew_error err;
 
 	for (size_t i = 0; i < r->recorder.n; i++) {
 		const struct mew_recording *g = &r->recorder.list[i];
@@ -246,10 +274,8 @@ static int read_all(struct recording *r)
 			mew_cli_complain("record: process %d still runs and is left out", g->pid);
 			continue;
 		}
-		if (mew_recording_read(g, &r->orders, r->from_ns, r->model, &err) == MEW_OK)
-			continue;
-		mew_cli_complain("record: %s", err.text);
-		code = MEW_EXIT_USAGE;
+		if (read_one(r, g) != MEW_EXIT_FINE)
+			code = MEW_EXIT_USAGE;
 	}
 	if (r->recorder.refused > 0)
 		mew_cli_complain("record: %zu programs run by another user are left out", r->recorder.refused);
@@ -303,10 +329,26 @@ static int record(struct recording *r)
 		status = choose_preload(r, &err);
 	if (status == MEW_OK)
 		status = run(r, &err);
-	if (status == MEW_OK)
+	if (status == MEW_OK) {
+		mew_trace_command(r->path, r->path, r->started_ns, r->wait_status);
 		return exit_code(r, report(r));
+	}
 	mew_cli_complain("record: %s", err.text);
 	return MEW_EXIT_USAGE;
+}
+
+/* The timeline around it; the command's own exit code comes first here too. */
+static int traced(struct recording *r)
+{
+	int code = mew_cli_trace_begin(&r->cli->trace);
+
+	if (code != MEW_EXIT_FINE || r->cli->trace.file == NULL)
+		return code != MEW_EXIT_FINE ? code : record(r);
+	r->trace = mew_record_trace_new();
+	if (r->trace == NULL)
+		mew_cli_complain("record: no memory for the timeline of the programs");
+	code = record(r);
+	return mew_cli_trace_end(&r->cli->trace, r->pid > 0, code);
 }
 
 /* What the figures are about, for readers of the report. Returns MEW_OK or MEW_E_NOMEM. */
@@ -350,7 +392,8 @@ int mew_cli_record(struct mew_cli *c)
 	(void)snprintf(r->orders.start_on, sizeof r->orders.start_on, "%s", c->start_on != NULL ? c->start_on : "");
 	(void)snprintf(r->orders.stop_on, sizeof r->orders.stop_on, "%s", c->stop_on != NULL ? c->stop_on : "");
 	mew_environment_machine(r->model);
-	code = record(r);
+	code = traced(r);
+	mew_record_trace_free(r->trace);
 	mew_recorder_fini(&r->recorder);
 	mew_model_free(r->model);
 	free(r);
