@@ -11,7 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#if defined(__clang__)
+#define CODE __attribute__((noinline))
+#else
 #define CODE __attribute__((noinline, noclone))
+#endif
 #define BARRIER __asm__ volatile("" : : : "memory")
 
 int begins(int a, double b);
