@@ -1,14 +1,19 @@
 #!/bin/sh
 # gbench.sh - programs of Google Benchmark: figures of the usual shapes, what fails, what is no such program, and the
 # three ways in (preloaded, linked, included). Prints TAP.
+#
+# gbench_other.sh runs it for another release than the installed one, and says by variables where that is:
+# GBENCH_COMMAND (mew beside a libmew_gbench for it), GBENCH_FLAGS (to compile), GBENCH_ARCHIVE (flags to link an archive).
 set -u
 # shellcheck disable=SC2154 # make sets them
 srcdir=$(cd "$srcdir" && pwd)
 # shellcheck source=tests/tap.sh
 . "$srcdir/tests/tap.sh"
 # shellcheck disable=SC2154 # make sets it
-mew=$builddir/mew
-libraries=$builddir/.libs
+mew=${GBENCH_COMMAND:-$builddir/mew}
+libraries=$(dirname "$mew")/.libs
+flags=${GBENCH_FLAGS:--std=c++11}
+benchmark=-lbenchmark
 shapes=$srcdir/tests/gbench_shapes.cc
 
 for why in "$([ -e "$libraries/libmew_gbench.so" ] || echo 'libmew_gbench was not built: install libbenchmark-dev')" \
@@ -21,7 +26,8 @@ done
 build() { # PROGRAM FLAG...
 	program=$1
 	shift
-	${CXX:-g++} -std=c++11 -g -O1 -fno-omit-frame-pointer -o "$program" "$shapes" "$@" -lbenchmark -lpthread >out 2>err && return
+	# shellcheck disable=SC2086 # flags are words
+	${CXX:-g++} -g -O1 -fno-omit-frame-pointer -o "$program" "$shapes" "$@" $flags $benchmark -lpthread >out 2>err && return
 	code=$?
 	result "$program compiles" 1
 	finish
@@ -165,30 +171,43 @@ has "linked, and run by the command" figures sized/100/28 memory_allocations_per
 wrap=$(sed -n '/^edges=/,/^runs=/p' "$builddir/mew-gbench.pc" >pc &&
 	printf '\nName: x\nDescription: x\nVersion: 0\n' >>pc && mv pc x.pc &&
 	PKG_CONFIG_PATH=. pkg-config --variable=edges x && PKG_CONFIG_PATH=. pkg-config --variable=runs x) || wrap=
-if [ -n "$wrap" ]; then
+included() { # NAME: the header compiled in, and the linker's help
+	name=$1
 	# shellcheck disable=SC2086 # flags
 	build ./wrapped -DENDS_WITH=0 -include mew/gbench.hpp -I"$srcdir/include" -L"$libraries" -Wl,-rpath,"$libraries" \
 		-Wl,--no-as-needed -lmew_hooks -lmew_guest $wrap
-	own_output "included" ./wrapped
-	# a command that has no libmew_gbench to preload
-	mkdir -p alone/.libs
-	cp "$mew" alone/mew
-	ln -s "$libraries"/libmew_guest.so.0 "$libraries"/libmew_hooks.so.0 alone/.libs/
-	run alone/mew run --gbench-program --memory --min-time 0.001 -k 'one_malloc|threads' --csv figures ./wrapped
-	has "included, and run by the command" figures one_malloc memory_allocations_per_iteration 1
-	has "its threads" figures threads/iterations:200/real_time/threads:2 memory_iterations 400
+	own_output "$name" ./wrapped
+	run alone/mew run --gbench-program --memory --min-time 0.001 -k 'one_malloc|threads|batch|paused' --csv figures ./wrapped
+	has "$name, and run by the command" figures one_malloc memory_allocations_per_iteration 1
+	has "$name: its threads" figures threads/iterations:200/real_time/threads:2 memory_iterations 400
+	has "$name: its pauses" figures paused/iterations:500 memory_allocations_per_iteration 1
+	has "$name: its batches" figures batch/iterations:100 memory_iterations 105
 	# the loop's edges inlined away, as with -flto
 	runs=$(echo "$wrap" | tr ' ' '\n' | grep RunSpecified)
 	# shellcheck disable=SC2086 # flags
 	build ./blind -DENDS_WITH=0 -include mew/gbench.hpp -I"$srcdir/include" -L"$libraries" -Wl,-rpath,"$libraries" \
 		-Wl,--no-as-needed -lmew_hooks -lmew_guest $runs
 	run alone/mew run --gbench-program --memory --min-time 0.001 -k 'leaks' ./blind
-	check "no edges: the row says whose figures these are" 0 "Google Benchmark's memory pass"
-	check "no edges: 16 iterations of the memory pass" 0 '^leaks/iterations:50 .* 512 .* 16$'
+	check "$name, no edges: the row says whose figures these are" 0 "Google Benchmark's memory pass"
+	check "$name, no edges: 16 iterations of the memory pass" 0 '^leaks/iterations:50 .* 512 .* 16$'
 	run alone/mew run --gbench-program --cpu --min-time 0.001 -k 'leaks' ./blind
-	check "no edges: no samples, and why" 2 'its loop was not seen'
+	check "$name, no edges: no samples, and why" 2 'its loop was not seen'
+}
+
+if [ -n "$wrap" ]; then
+	# a command that has no libmew_gbench to preload
+	mkdir -p alone/.libs
+	cp "$mew" alone/mew
+	ln -s "$libraries"/libmew_guest.so.0 "$libraries"/libmew_hooks.so.0 alone/.libs/
+	included "included"
 	run alone/mew run --gbench-program ./shapes
 	complains "nothing to preload, nothing included" 2 'libmew_gbench.so.0 is neither'
+	if [ -n "${GBENCH_ARCHIVE-}" ]; then
+		benchmark=$GBENCH_ARCHIVE
+		included "an archive"
+		run "$mew" run --gbench-program -F one_malloc ./wrapped
+		check "an archive, with a libmew_gbench to preload too" 0 '^one_malloc'
+	fi
 else
 	skip "included" "pkg-config is missing"
 fi

@@ -218,6 +218,16 @@ static void rude(benchmark::State &state)
 BENCHMARK(rude)->Iterations(10);
 #endif
 
+#ifdef SKIPS
+static void skipped(benchmark::State &state)
+{
+	state.SkipWithMessage("no such machine");
+	for (auto _ : state)
+		free(take_block(24));
+}
+BENCHMARK(skipped);
+#endif
+
 static void after(benchmark::State &state)
 {
 	for (auto _ : state)
@@ -229,6 +239,9 @@ int main(int argc, char **argv)
 {
 #ifdef RUDE
 	printf("before/all\n");
+#endif
+#ifdef REENTERS
+	benchmark::MaybeReenterWithoutASLR(argc, argv);
 #endif
 	benchmark::Initialize(&argc, argv);
 	benchmark::RunSpecifiedBenchmarks();
