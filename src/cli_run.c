@@ -161,6 +161,7 @@ static int run_gbench(struct mew_cli_run *r)
 	}
 	code = mew_cli_gbench(r->cli, r->model, &r->progress, &ended_badly);
 
+	r->measured = code == MEW_EXIT_FINE;
 	if (code != MEW_EXIT_FINE)
 		return code;
 	code = mew_cli_finish(r);

@@ -22,6 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
 static bool has_edges; /* atomic */
 static __thread struct mew_guest_slot *self; /* NULL outside a block */
+static __thread unsigned first_of;           /* the first thread of a loop of so many; 0: another */
 
 static struct mew_guest_block *const b = &mew_guest_block;
 
@@ -166,6 +167,9 @@ void mew_guest_enter(unsigned threads, unsigned thread)
 {
 	__atomic_store_n(&has_edges, true, __ATOMIC_RELAXED);
 	self = NULL;
+	first_of = thread == 0 ? threads : 0;
+	if (first_of > 0)
+		mew_guest_first_enters();
 	if (!records())
 		return;
 	if (mew_guest_in_memory_pass()) { /* the framework says how many threads the case has, and runs one */
@@ -232,6 +236,9 @@ void mew_guest_finish(void)
 
 void mew_guest_leave(uint64_t iterations)
 {
+	if (first_of > 0)
+		mew_guest_first_leaves(first_of, iterations);
+	first_of = 0;
 	if (self == NULL)
 		return;
 	self->iterations = iterations;

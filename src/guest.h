@@ -48,4 +48,18 @@ enum mew_guest_pass mew_guest_pass(void);
 /* The framework's own memory pass is running. */
 bool mew_guest_in_memory_pass(void);
 
+/*
+ * Edges of a loop's first thread, in each pass: before and behind the framework's barriers. They take turns with the loop
+ * of another build where the command gave a page for that, and are slices of the timeline.
+ */
+void mew_guest_first_enters(void);
+void mew_guest_first_leaves(unsigned threads, uint64_t iterations);
+/* All loops of this process are over: the other build need not wait for it. */
+void mew_guest_end_turns(void);
+/* Map the page that the command's channel names, if it names one. */
+void mew_guest_find_page(const struct mew_guest_channel *channel);
+/* What this process is called on the timeline; a case that is reported. Nothing happens without a trace. */
+void mew_guest_trace_process(enum mew_guest_pass pass);
+void mew_guest_trace_case(const struct mew_guest_run *run);
+
 #endif

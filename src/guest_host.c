@@ -9,9 +9,11 @@
 #include "error.h"
 #include "launch.h"
 #include "os.h"
+#include "trace_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,8 +129,10 @@ static void make_settings(struct settings *s, const struct mew_guest_host *h, co
 		set(s, "BENCHMARK_LIST_TESTS=true");
 	if (rq->filter != NULL)
 		set(s, "BENCHMARK_FILTER=%s", rq->filter);
-	if (rq->min_time > 0)
-		set(s, "BENCHMARK_MIN_TIME=%.9f", rq->min_time);
+	if (rq->iterations > 0 && h->counted)
+		set(s, "BENCHMARK_MIN_TIME=%" PRIu64 "x", rq->iterations);
+	else if (rq->min_time > 0) /* those that take iterations want to see a unit */
+		set(s, "BENCHMARK_MIN_TIME=%.9f%s", rq->min_time, h->counted ? "s" : "");
 	if (rq->repetitions > 0)
 		set(s, "BENCHMARK_REPETITIONS=%u", rq->repetitions);
 	set(s, "BENCHMARK_ENABLE_RANDOM_INTERLEAVING=%s", rq->interleave ? "true" : "false");
@@ -137,7 +141,7 @@ static void make_settings(struct settings *s, const struct mew_guest_host *h, co
 /* --- a process ----------------------------------------------------------------------------------------------------- */
 
 /* In the child, after fork: the command has one thread, so its environment may be changed. Never returns. */
-static void become_program(const struct mew_guest_host *h, struct settings *s, int report)
+static void become_program(const struct mew_guest_host *h, const struct mew_guest_request *rq, struct settings *s, int report)
 {
 	char *argv[] = { (char *)(uintptr_t)h->program, NULL };
 	int in = open("/dev/null", O_RDONLY), out = h->output_fd >= 0 ? h->output_fd : STDERR_FILENO;
@@ -155,6 +159,8 @@ static void become_program(const struct mew_guest_host *h, struct settings *s, i
 	(void)dup2(out, STDOUT_FILENO);
 	(void)dup2(out, STDERR_FILENO);
 	(void)fcntl(h->memory_fd, F_SETFD, 0);
+	if (rq->turns != NULL)
+		(void)fcntl(rq->turns->page_fd, F_SETFD, 0);
 	for (size_t i = 0; i < s->n; i++)
 		if (strchr(s->texts[i], '=') != NULL)
 			(void)putenv(s->texts[i]);
@@ -167,7 +173,7 @@ static void become_program(const struct mew_guest_host *h, struct settings *s, i
 	_exit(127);
 }
 
-static int launch(const struct mew_guest_host *h, struct settings *s, struct mew_error *err)
+static int launch(const struct mew_guest_host *h, const struct mew_guest_request *rq, struct settings *s, struct mew_error *err)
 {
 	int report[2], failure = 0, pid;
 
@@ -176,7 +182,7 @@ static int launch(const struct mew_guest_host *h, struct settings *s, struct mew
 	(void)fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		become_program(h, s, report[1]);
+		become_program(h, rq, s, report[1]);
 	failure = pid < 0 ? errno : 0;
 	(void)close(report[1]);
 	if (pid > 0) {
@@ -244,33 +250,31 @@ static bool take_frames(struct mew_guest_host *h, const struct mew_guest_request
 	return any;
 }
 
-static enum mew_guest_end watch(struct mew_guest_host *h, const struct mew_guest_request *rq, int pid, int *wait_status)
+bool mew_guest_look(struct mew_guest_host *h, const struct mew_guest_request *rq, enum mew_guest_end *end, int *wait_status)
 {
-	const struct timespec pause = { 0, LOOK_NS };
+	struct mew_guest_process *p = &h->process;
 	double limit_ns = h->options->timeout * 1e9;
-	uint64_t at = 0, since = mew_os_now_ns();
+	int done = waitpid(p->pid, wait_status, WNOHANG);
+	bool cancelled = h->options->cancelled != NULL && *h->options->cancelled != 0;
 
-	for (;;) {
-		int done = waitpid(pid, wait_status, WNOHANG);
-		bool cancelled = h->options->cancelled != NULL && *h->options->cancelled != 0;
-
-		if (take_frames(h, rq, &at))
-			since = mew_os_now_ns();
-		if (done == pid) {
-			(void)kill(-pid, SIGKILL);
-			return MEW_GUEST_ENDED;
-		}
-		if (cancelled || (limit_ns > 0 && (double)(mew_os_now_ns() - since) > limit_ns)) {
-			*wait_status = mew_launch_end(pid, true);
-			(void)take_frames(h, rq, &at);
-			return cancelled ? MEW_GUEST_CANCELLED : MEW_GUEST_TIMED_OUT;
-		}
-		(void)nanosleep(&pause, NULL);
+	if (take_frames(h, rq, &p->at))
+		p->since_ns = mew_os_now_ns();
+	if (done == p->pid) {
+		(void)kill(-p->pid, SIGKILL);
+		*end = MEW_GUEST_ENDED;
+	} else if (cancelled || (limit_ns > 0 && (double)(mew_os_now_ns() - p->since_ns) > limit_ns)) {
+		*wait_status = mew_launch_end(p->pid, true);
+		(void)take_frames(h, rq, &p->at);
+		*end = cancelled ? MEW_GUEST_CANCELLED : MEW_GUEST_TIMED_OUT;
+	} else {
+		return false;
 	}
+	mew_trace_command(h->program, h->program, p->started_ns, *wait_status);
+	p->pid = 0;
+	return true;
 }
 
-int mew_guest_run_process(struct mew_guest_host *h, const struct mew_guest_request *rq, enum mew_guest_end *end,
-			  int *wait_status, struct mew_error *err)
+int mew_guest_start_process(struct mew_guest_host *h, const struct mew_guest_request *rq, struct mew_error *err)
 {
 	struct settings s = { .n = 0 };
 	int status = choose_preload(h, rq->pass, err), pid;
@@ -285,14 +289,55 @@ int mew_guest_run_process(struct mew_guest_host *h, const struct mew_guest_reque
 		.interval_ns = rq->interval_ns,
 		.clock = rq->clock,
 		.process = rq->process,
+		.pace_fd = rq->turns != NULL ? rq->turns->page_fd : -1,
+		.side = rq->turns != NULL ? rq->turns->side : 0,
 	};
 	make_settings(&s, h, rq);
-	pid = launch(h, &s, err);
+	h->process = (struct mew_guest_process){ .started_ns = mew_os_now_ns(), .since_ns = mew_os_now_ns() };
+	pid = launch(h, rq, &s, err);
 	free_settings(&s);
 	if (pid < 0)
 		return pid;
-	*end = watch(h, rq, pid, wait_status);
+	h->process.pid = pid;
 	return MEW_OK;
+}
+
+int mew_guest_run_process(struct mew_guest_host *h, const struct mew_guest_request *rq, enum mew_guest_end *end,
+			  int *wait_status, struct mew_error *err)
+{
+	const struct timespec pause = { 0, LOOK_NS };
+	int status = mew_guest_start_process(h, rq, err);
+
+	while (status == MEW_OK && !mew_guest_look(h, rq, end, wait_status))
+		(void)nanosleep(&pause, NULL);
+	return status;
+}
+
+/* --- filters --------------------------------------------------------------------------------------------------------- */
+
+size_t mew_guest_escape(char *out, const char *name)
+{
+	size_t n = 0;
+
+	for (; *name != '\0'; name++) {
+		if (strchr(".[]{}()*+?^$|\\", *name) != NULL)
+			out[n++] = '\\';
+		out[n++] = *name;
+	}
+	return n;
+}
+
+char *mew_guest_filter_one(const char *name)
+{
+	char *filter = malloc(2 * strlen(name) + 3);
+	size_t n = 1;
+
+	if (filter == NULL)
+		return NULL;
+	filter[0] = '^';
+	n += mew_guest_escape(filter + n, name);
+	memcpy(filter + n, "$", 2);
+	return filter;
 }
 
 char *mew_guest_take_output(struct mew_guest_host *h)
@@ -387,6 +432,7 @@ static int list(struct mew_guest_host *h, struct mew_error *err)
 	h->facts = model_of(facts, nfacts);
 	if (h->facts == NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED, "the libmew_guest of %s is of another version than this command", h->program);
+	h->counted = h->channel->counted != 0;
 	free(mew_guest_take_output(h));
 	return take_names(h, names, nnames, err);
 }

@@ -62,6 +62,8 @@ struct mew_guest_channel *mew_guest_channel(void)
 static void __attribute__((constructor)) find_channel(void)
 {
 	channel = map_channel();
+	if (channel != NULL)
+		mew_guest_find_page(channel);
 }
 
 enum mew_guest_pass mew_guest_pass(void)
@@ -131,9 +133,16 @@ int mew_guest_begin(void)
 		put_model(facts);
 		mew_model_free(facts);
 	}
+	mew_guest_trace_process(mew_guest_pass());
 	if (mew_guest_pass() == MEW_GUEST_MEMORY || mew_guest_pass() == MEW_GUEST_CPU)
 		warm_up();
 	return mew_guest_pass();
+}
+
+void mew_guest_takes_counts(void)
+{
+	if (channel != NULL)
+		channel->counted = 1;
 }
 
 void mew_guest_names(const char *lines)
@@ -302,6 +311,8 @@ int mew_guest_report(const struct mew_guest_run *run, struct mew_guest_memory *m
 
 	if (m == NULL)
 		return 0;
+	mew_guest_end_turns();
+	mew_guest_trace_case(run);
 	c = mew_model_case(m, run->key, NULL);
 	if (c != NULL) {
 		int status = fill(m, c, run, &err);

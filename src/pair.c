@@ -64,8 +64,7 @@ void mew_pair_close(struct mew_pair *p)
 
 /* --- processors ------------------------------------------------------------------------------------------------- */
 
-/* The n-th (modulo their number) of the processors that this process may use; -1 when they cannot be told. */
-static int nth_processor(unsigned n)
+int mew_pair_processor(unsigned n)
 {
 	cpu_set_t set;
 	int count;
@@ -110,7 +109,7 @@ int mew_pair_fresh(struct mew_pair *p, struct mew_error *err)
 		if (status != MEW_OK)
 			return name_side(side, status, err);
 	}
-	pin(p, nth_processor(p->fresh++));
+	pin(p, mew_pair_processor(p->fresh++));
 	return MEW_OK;
 }
 

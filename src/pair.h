@@ -47,6 +47,9 @@ struct mew_pair {
 	bool open[MEW_SIDES];     /* host was opened */
 };
 
+/* The n-th (modulo their number) of the processors that this process may use; -1 when they cannot be told. */
+int mew_pair_processor(unsigned n);
+
 /* "base" or "head". */
 const char *mew_side_name(enum mew_side side);
 

@@ -150,6 +150,7 @@ static int trial(struct calibrate *k, double extra, size_t which)
 		.extra_work = extra,
 		.calibration = "none",
 		.seed = mew_random_split(&k->seed),
+		.gbench = k->o->gbench,
 		.quiet = true,
 		.progress = MEW_NEVER,
 	};
@@ -162,7 +163,7 @@ static int trial(struct calibrate *k, double extra, size_t which)
 		mew_cli_complain("no memory for a gate");
 	} else {
 		mew_environment_machine(g->models[MEW_BASE]);
-		code = mew_gate_programs(g);
+		code = o.gbench ? mew_gate_guests(g) : mew_gate_programs(g);
 		if (code == MEW_EXIT_FINE)
 			code = judge(k, g, extra, which);
 	}

@@ -14,6 +14,7 @@ struct mew_calibrate_options {
 	unsigned trials;        /* of the A/A runs, and of each control */
 	unsigned samples, rounds;
 	uint64_t seed;
+	bool gbench;            /* the program is of Google Benchmark */
 	enum mew_when progress;
 	struct mew_host_options host;
 };

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum flag_id { F_TRIALS = 256, F_SAMPLES, F_ROUNDS, F_SEED, F_OUTPUT, F_TIMEOUT, F_PROGRESS, F_HELP };
+enum flag_id { F_TRIALS = 256, F_SAMPLES, F_ROUNDS, F_SEED, F_OUTPUT, F_TIMEOUT, F_GBENCH, F_PROGRESS, F_HELP };
 
 static const struct mew_flag flags[] = {
 	{ 'k', NULL, required_argument, "-k RE", "cases whose name or label matches the extended regular expression" },
@@ -33,6 +33,7 @@ static const struct mew_flag flags[] = {
 	{ F_SEED, "seed", required_argument, "--seed N", "of the order of samples (random, recorded)" },
 	{ F_OUTPUT, "output", required_argument, "--output FILE", "instead of ~/.local/state/mew/NAME-MACHINE.json" },
 	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "give up when a case takes longer than S seconds in a process" },
+	{ F_GBENCH, "gbench-program", no_argument, "--gbench-program", "BENCH is a program of Google Benchmark" },
 	{ 'q', NULL, no_argument, "-q", "no table" },
 	{ F_PROGRESS, "progress", required_argument, "--progress WHEN", "auto, always or never, on standard error" },
 	{ F_HELP, "help", no_argument, "--help", "print this" },
@@ -83,6 +84,9 @@ static int apply(struct asked *a, int id, char *value)
 		return MEW_EXIT_FINE;
 	case F_TIMEOUT:
 		return mew_cli_seconds("--timeout", value, 1e-9, &a->o.host.timeout);
+	case F_GBENCH:
+		a->o.gbench = true;
+		return MEW_EXIT_FINE;
 	case 'q':
 		a->quiet = true;
 		return MEW_EXIT_FINE;

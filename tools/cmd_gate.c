@@ -25,7 +25,7 @@
 
 enum flag_id {
 	F_BASE = 256, F_HEAD, F_CONTEXT, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV,
-	F_CALIBRATION, F_OUTPUT, F_HTML, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY, F_CONTENTION, F_CONTENTION_SAMPLES, F_MERGE, F_RESUME,
+	F_CALIBRATION, F_OUTPUT, F_HTML, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY, F_CONTENTION, F_CONTENTION_SAMPLES, F_MERGE, F_RESUME, F_GBENCH,
 	F_COLOR, F_PROGRESS, F_HELP
 };
 
@@ -46,6 +46,7 @@ static const struct mew_flag flags[] = {
 	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the gate on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
 	{ F_REDACT, "redact", required_argument, "--redact RE", "show command lines in it, \"***\" for what matches" },
 	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a process is invalid (none)" },
+	{ F_GBENCH, "gbench-program", no_argument, "--gbench-program", "base and head are programs of Google Benchmark" },
 	{ F_COMMAND, "command", required_argument, "--command PHASES", "base and head are command lines: the phases file says how they run" },
 	{ F_COLD_EVERY, "cold-every", required_argument, "--cold-every N", "run cold phases in every N-th sample alone (1)" },
 	{ F_CONTENTION, "contention", required_argument, "--contention N", "then each phase with N runs side by side, judged by itself" },
@@ -142,6 +143,9 @@ static int apply_command(struct asked *a, int id, const char *value)
 		return bounded("--contention", value, MEW_PLAN_JOBS, &a->o.contention);
 	case F_CONTENTION_SAMPLES:
 		return bounded("--contention-samples", value, 100000, &a->o.contention_samples);
+	case F_GBENCH:
+		a->o.gbench = true;
+		return MEW_EXIT_FINE;
 	case F_MERGE:
 		a->merge = true;
 		return MEW_EXIT_FINE;
@@ -304,11 +308,22 @@ static int check_sides(const struct asked *a)
 	return MEW_EXIT_USAGE;
 }
 
+/* What is measured in another way than a program of Google Benchmark. */
+static int check_gbench(const struct asked *a)
+{
+	const char *flag = a->o.phases_file != NULL ? "--command" : a->o.ncontexts > 0 ? "--context" : a->by.ntags > 0 ? "-t" : NULL;
+
+	if (!a->o.gbench || flag == NULL)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("gate: %s does not go with --gbench-program", flag);
+	return MEW_EXIT_USAGE;
+}
+
 static int complete(struct asked *a)
 {
 	uint64_t *seed = &a->by.rules.resampling.seed;
 
-	if (check_sides(a) != MEW_EXIT_FINE || complete_command(a) != MEW_EXIT_FINE)
+	if (check_sides(a) != MEW_EXIT_FINE || check_gbench(a) != MEW_EXIT_FINE || complete_command(a) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	if (a->o.resumed != NULL) {
 		*seed = (uint64_t)json_integer_value(json_object_get(a->o.resumed, "seed"));
@@ -368,7 +383,7 @@ static int run(struct asked *a)
 		for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
 			mew_environment_machine(g->models[side]);
 		code = a->merge ? mew_gate_merge(g, a->merged, a->nmerged) :
-		       a->o.plan != NULL ? mew_gate_commands(g) : mew_gate_programs(g);
+		       a->o.plan != NULL ? mew_gate_commands(g) : a->o.gbench ? mew_gate_guests(g) : mew_gate_programs(g);
 		a->measured = code == MEW_EXIT_FINE;
 		if (a->measured)
 			code = judge_and_write(g);

@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "environment.h"
+#include "guest_host.h"
 #include "hooks_link.h"
 #include "select.h"
 
@@ -24,6 +25,34 @@ static void print_case(const struct mew_host_case *c)
 	if (c->tags != NULL)
 		(void)printf("\ttags: %s", c->tags);
 	(void)putchar('\n');
+}
+
+static void take_facts(struct mew_model *facts, const struct mew_model *from)
+{
+	for (size_t i = 0; from != NULL && i < from->nfacts; i++)
+		(void)mew_model_add_fact(facts, from->facts[i].name, from->facts[i].value);
+}
+
+/* The same for a program of Google Benchmark. */
+static int list_guest(const struct mew_cli *cli, const char *program, const struct mew_select *select, struct mew_model *facts)
+{
+	struct mew_guest_host host;
+	struct mew_error err;
+	int shown = 0;
+
+	if (mew_guest_open(&host, program, &cli->host, &err) != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		shown = -1;
+	}
+	for (size_t i = 0; shown >= 0 && i < host.nnames; i++)
+		if (mew_select_matches(select, host.names[i], NULL, NULL)) {
+			(void)printf("%s\n", host.names[i]);
+			shown++;
+		}
+	if (shown >= 0)
+		take_facts(facts, host.facts);
+	mew_guest_close(&host);
+	return shown;
 }
 
 /* Returns the number of cases shown, or -1 after a complaint. */
@@ -48,8 +77,7 @@ static int list_program(const struct mew_cli *cli, const char *program, const st
 	}
 	if (cli->verbose && host.hook_names != NULL && host.hook_names[0] != '\0')
 		(void)printf("hooks of %s: %s\n", program, host.hook_names);
-	for (size_t i = 0; i < host.facts->nfacts; i++)
-		(void)mew_model_add_fact(facts, host.facts->facts[i].name, host.facts->facts[i].value);
+	take_facts(facts, host.facts);
 	mew_host_close(&host);
 	return shown;
 }
@@ -87,7 +115,7 @@ static int list_all(const struct mew_cli *cli, const struct mew_select *select, 
 	int total = 0;
 
 	for (int i = 0; i < cli->nprograms; i++) {
-		int shown = list_program(cli, cli->programs[i], select, facts);
+		int shown = (cli->gbench ? list_guest : list_program)(cli, cli->programs[i], select, facts);
 
 		if (shown < 0)
 			return MEW_EXIT_USAGE;
@@ -114,7 +142,7 @@ int mew_cmd_list(int argc, char **argv)
 	if (code != MEW_EXIT_FINE)
 		return code;
 	if (cli.help) {
-		mew_cli_help(stdout, "mew list [-k RE] [-F TEXT] [-t TAG] [-v] BENCH...");
+		mew_cli_help(stdout, "mew list [-k RE] [-F TEXT] [-t TAG] [--gbench-program] [-v] BENCH...");
 		return MEW_EXIT_FINE;
 	}
 	if (cli.nprograms == 0 && !cli.verbose) {

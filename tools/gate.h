@@ -41,6 +41,7 @@ struct mew_gate_options {
 	const char *calibration; /* its file; "none"; NULL: the one in the usual place, if any */
 	double extra_work;   /* a fraction that the head does more in each sample, for calibrating; 0: none */
 	const char *output;  /* directory, or NULL */
+	bool gbench;         /* the programs are of Google Benchmark */
 	const char *html;    /* the page of flame graphs; NULL: MEW_GATE_PAGE in the directory, when a case got worse */
 	const char *phases_file;               /* of commands; NULL: benchmark programs */
 	const struct mew_command_plan *plan;   /* what it says */
@@ -145,6 +146,9 @@ const struct mew_verdict *mew_gate_time(const struct mew_gate_case *c);
 
 /* Measure benchmark programs. Returns an exit code: MEW_EXIT_FINE when there is something to judge. */
 int mew_gate_programs(struct mew_gate *g);
+
+/* The same for programs of Google Benchmark. */
+int mew_gate_guests(struct mew_gate *g);
 
 /* Measure commands. Returns an exit code: MEW_EXIT_FINE when there is something to judge. */
 int mew_gate_commands(struct mew_gate *g);

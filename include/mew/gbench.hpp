@@ -14,6 +14,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mew_gbench {
@@ -192,6 +193,16 @@ template <class R> void forward_config(R &, double, bool, benchmark::IterationCo
 {
 }
 
+/* The State has had a name as long as --benchmark_min_time has taken "100x". */
+template <class S> auto takes_counts(int) -> decltype(std::declval<const S &>().name(), bool())
+{
+	return true;
+}
+template <class S> bool takes_counts(long)
+{
+	return false;
+}
+
 /* --- the reporter that stands before the program's ----------------------------------------------------------------- */
 
 class Reporter : public benchmark::BenchmarkReporter {
@@ -354,6 +365,8 @@ inline void prepare()
 	const char *why = nullptr;
 	Process &p = process();
 
+	if (takes_counts<benchmark::State>(0))
+		mew_guest_takes_counts();
 	p.pass = mew_guest_begin();
 	if (p.pass != MEW_GUEST_ALONE && p.pass != MEW_GUEST_MEMORY)
 		return;

@@ -60,6 +60,8 @@ struct mew_guest_run { /* one measured run, as the framework reports it */
 
 /* The program is about to run its benchmarks. Returns an enum mew_guest_pass. Context: any thread. */
 MEW_GUEST_API int mew_guest_begin(void);
+/* Before mew_guest_begin(): its setting for the time of a run also takes a number of iterations, as "100x". */
+MEW_GUEST_API void mew_guest_takes_counts(void);
 /* MEW_GUEST_LIST: a name on each line. */
 MEW_GUEST_API void mew_guest_names(const char *lines);
 /* It will not do, and why: the sentence reaches the command. */
