@@ -6,7 +6,7 @@ srcdir=$(cd "$srcdir" && pwd)
 # shellcheck source=tests/tap.sh
 . "$srcdir/tests/tap.sh"
 # shellcheck disable=SC2154 # make sets it
-mew=$builddir/mew
+mew=${GBENCH_COMMAND:-$builddir/mew} # of gbench_other.sh
 for why in "$([ -e "$builddir/.libs/libmew_gbench.so" ] || echo 'libmew_gbench was not built: install libbenchmark-dev')" \
 	"$([ -e "$builddir/.libs/libmew_hooks.so" ] || echo 'a sanitizer replaces malloc itself')"; do
 	[ -n "$why" ] || continue
@@ -73,7 +73,8 @@ END
 build() { # PROGRAM FLAG...
 	program=$1
 	shift
-	${CXX:-g++} -std=c++11 -g -O1 both.cc -o "$program" "$@" -lbenchmark -lpthread >out 2>err && return
+	# shellcheck disable=SC2086 # flags are words
+	${CXX:-g++} -g -O1 both.cc -o "$program" "$@" ${GBENCH_FLAGS:--std=c++11} -lbenchmark -lpthread >out 2>err && return
 	code=$?
 	result "$program compiles" 1
 	finish
