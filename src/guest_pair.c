@@ -230,7 +230,6 @@ static int run_both(struct mew_guest_pair *p, const struct mew_pair_case *c, uns
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to observe \"%.100s\"", c->key);
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 		turns[side] = (struct mew_guest_turns){ p->page_fd, side };
-		sides[side].c = c;
 		rq[side] = request(p, side, &sides[side], filter);
 		rq[side].repetitions = rounds;
 		rq[side].turns = &turns[side];
@@ -267,7 +266,7 @@ static int join(const struct mew_guest_pair *p, struct side sides[MEW_SIDES], st
 {
 	struct side *base = &sides[MEW_BASE], *head = &sides[MEW_HEAD];
 	unsigned n = base->n < head->n ? base->n : head->n, kept = 0;
-	double *x = calloc(2 * (size_t)n, sizeof *x); /* those that were not disturbed, then all */
+	double *x = calloc(2 * (size_t)n + 1, sizeof *x); /* those that were not disturbed, then all */
 
 	if (x == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to observe \"%.100s\"", base->c->key);
@@ -301,6 +300,7 @@ int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case 
 	*out = (struct mew_guest_sample){ .cpu = -1 };
 	if (sides == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to observe \"%.100s\"", c->key);
+	sides[MEW_BASE].c = sides[MEW_HEAD].c = c;
 	status = run_both(p, c, rounds, sides, &cpu, err);
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++)
 		status = judge_side(&sides[side], &p->host[side], side, err);
