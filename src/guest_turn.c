@@ -36,7 +36,7 @@ static void begin_turn(void)
 {
 	struct mew_os_events events;
 
-	has_turn = mew_pace_wait(page, mew_guest_channel()->side == 0 ? MEW_BASE : MEW_HEAD, !arrived);
+	has_turn = mew_pace_wait(page, mew_guest_channel()->side == 0 ? MEW_BASE : MEW_HEAD, !arrived, NULL);
 	arrived = true;
 	mew_os_events(&events);
 	switches = events.context_switches;

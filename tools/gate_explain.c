@@ -127,7 +127,7 @@ static int write_page(struct mew_gate *g, struct mew_error *err)
 	int status = MEW_OK;
 
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++)
-		status = mew_session_finish(g->profiles[side], err);
+		status = mew_session_finish(g->profiles[side], NULL, err);
 	if (status != MEW_OK)
 		return status;
 	in.model = g->profiles[MEW_HEAD];
