@@ -23,7 +23,7 @@ struct mew_versus_pair {             /* one sample of each case, one after the o
 	uint64_t ns[MEW_SIDES];      /* the whole sample */
 	unsigned block;              /* call of both bodies that it is of */
 	bool head_first;
-	bool disturbed;              /* a sample lost the processor: the pair is left out */
+	bool disturbed;              /* a sample lost the processor: the observation is left out */
 };
 
 struct mew_versus {
@@ -40,7 +40,7 @@ struct mew_versus {
 /*
  * Start the program and compare until the difference is certain or the time is up.
  *
- * An observation is ln(head / base) of a pair of samples. Both bodies run on one thread that does not sleep between them,
+ * An observation is the mean ln(head / base) of two pairs of samples, one that begins with each case. Both bodies run on one thread that does not sleep between them,
  * so a pair costs no wait for the processor. Blocks of pairs are short, and the two cases change stacks from block to
  * block, so that what a stack's place does to a loop falls on both.
  *
