@@ -354,7 +354,13 @@ static bool try_threads(void)
 	double one, two;
 
 	rig_run(&r);
-	assert_ran(&r);
+	assert_int_equal(r.status, MEW_OK);
+	if (r.row->cpu.lost > 0) { /* the ring was read too late, on a busy machine: the rest cannot be in proportion */
+		printf("# %llu samples lost\n", (unsigned long long)r.row->cpu.lost);
+		rig_fini(&r);
+		return false;
+	}
+	rig_was_judged = true;
 	assert_int_equal(r.row->cpu.nby_thread, 3); /* mew's own is none of them */
 	one = rig_self(&r, FX_RANGE(fx_one));
 	two = rig_self(&r, FX_RANGE(fx_two));
@@ -370,7 +376,7 @@ static void t_threads_of_the_case(void **state)
 	if (rig_is_quick())
 		skip(); /* judged where nothing else runs */
 	need_ring();
-	RIG_ASSERT_IN_TRIES(try_threads());
+	RIG_ASSERT_IF_JUDGED(try_threads(), "samples were lost in every try");
 }
 
 int main(void)
