@@ -270,7 +270,7 @@ static json_t *parse_around(struct mew_reader *r, const char *text, size_t bytes
 static bool read_cases(struct mew_reader *r, const char *text, const struct mew_json_span *cases)
 {
 	int lines = lines_in(text, cases->from);
-	size_t at = cases->from, counted = cases->from;
+	size_t at = cases->from, counted = at;
 	struct mew_json_span item;
 	bool fine = true;
 
