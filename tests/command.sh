@@ -6,7 +6,7 @@ set -u
 # shellcheck disable=SC2154 # make sets them
 mew=$builddir/mew
 bench=$builddir/tests/fx_bench
-# shellcheck source=tests/tap.sh
+# shellcheck source=tests/tap.sh disable=SC2154 # make sets srcdir
 . "$srcdir/tests/tap.sh"
 sanitized=no
 grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile" && sanitized=yes

@@ -4,7 +4,7 @@
 set -u
 # shellcheck disable=SC2154 # make sets them
 mew=$builddir/mew
-# shellcheck source=tests/tap.sh
+# shellcheck source=tests/tap.sh disable=SC2154 # make sets srcdir
 . "$srcdir/tests/tap.sh"
 sanitized=no
 grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile" && sanitized=yes
