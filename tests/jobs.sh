@@ -68,7 +68,8 @@ print("\n".join(bad[:20]))
 print(len(bad), "differences")
 sys.exit(bool(bad))
 END
-exactly='counts|order|threads|talks|skipped|crash'
+# not the case with threads: how many of their blocks live at once is chance
+exactly='counts|order|talks|skipped|crash'
 run "$mew" run $still -k "$exactly" --json one.json "$bench"
 check "one by one" 1 'these are the words of c'
 run "$mew" run $still -k "$exactly" --json three.json --jobs 3 "$bench"
