@@ -46,7 +46,7 @@ static int check(const struct mew_cli *c)
  * schema_version, kind ("versus"), mew, program, seed, seconds, verdict (mew_outcome_name), ratio
  * (head / base), ratio_low, ratio_high, observations, least_observations, p_worse, p_better,
  * disturbed, base and head {key, loops, median_ns}, pairs [{block, base_ns, head_ns, head_first, disturbed}]: all of them
- * in the order in which they were taken; _ns of a pair is the whole sample of `loops` iterations.
+ * in the order in which they were taken; _ns of a pair is the whole sample of `loops` iterations. Two pairs are an observation.
  */
 
 #define SCHEMA 1u
