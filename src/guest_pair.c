@@ -35,13 +35,6 @@ struct side { /* what one process reported */
 	bool ended;
 };
 
-static int name_side(enum mew_side side, int status, struct mew_error *err)
-{
-	struct mew_error plain = *err;
-
-	return mew_error_set(err, status, "%s: %s", mew_side_name(side), plain.text);
-}
-
 int mew_guest_pair_open(struct mew_guest_pair *p, const char *const programs[MEW_SIDES], const struct mew_host_options *options,
 			uint64_t seed, struct mew_error *err)
 {
@@ -54,7 +47,7 @@ int mew_guest_pair_open(struct mew_guest_pair *p, const char *const programs[MEW
 
 		p->open[side] = true;
 		if (status != MEW_OK)
-			return name_side(side, status, err);
+			return mew_side_failed(side, status, err);
 	}
 	return MEW_OK;
 }
@@ -119,7 +112,7 @@ static int judge_side(const struct side *s, const struct mew_guest_host *h, enum
 
 	if (s->status != MEW_OK) {
 		(void)mew_error_set(err, s->status, "%s", s->reason);
-		return name_side(side, s->status, err);
+		return mew_side_failed(side, s->status, err);
 	}
 	if (s->end == MEW_GUEST_CANCELLED)
 		return mew_error_set(err, MEW_E_BUSY, "interrupted");
@@ -130,7 +123,7 @@ static int judge_side(const struct side *s, const struct mew_guest_host *h, enum
 		(void)mew_error_set(err, MEW_E_BODY, "\"%.100s\" did not end within --timeout %g s", s->c->key, h->options->timeout);
 	else
 		(void)mew_error_set(err, MEW_E_BODY, "\"%.100s\" was not reported: its process %s", s->c->key, how);
-	return name_side(side, MEW_E_BODY, err);
+	return mew_side_failed(side, MEW_E_BODY, err);
 }
 
 /* --- processes ---------------------------------------------------------------------------------------------------- */
@@ -206,7 +199,7 @@ static int start_both(struct mew_guest_pair *p, const struct mew_guest_request r
 			continue;
 		if (i > 0)
 			(void)mew_launch_end(p->host[first].process.pid, true);
-		return name_side(side, status, err);
+		return mew_side_failed(side, status, err);
 	}
 	return MEW_OK;
 }
@@ -344,7 +337,7 @@ static int calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, struct s
 		(void)mew_error_set(err, status, "no memory to calibrate \"%.100s\"", c->key);
 	}
 	free(filter);
-	return status == MEW_OK ? judge_side(s, &p->host[MEW_BASE], MEW_BASE, err) : name_side(MEW_BASE, status, err);
+	return status == MEW_OK ? judge_side(s, &p->host[MEW_BASE], MEW_BASE, err) : mew_side_failed(MEW_BASE, status, err);
 }
 
 int mew_guest_pair_calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, double extra, struct mew_error *err)

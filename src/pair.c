@@ -24,8 +24,7 @@ const char *mew_side_name(enum mew_side side)
 	return side == MEW_BASE ? "base" : "head";
 }
 
-/* Put the side's name in front of its error. Returns the status. */
-static int name_side(enum mew_side side, int status, struct mew_error *err)
+int mew_side_failed(enum mew_side side, int status, struct mew_error *err)
 {
 	struct mew_error plain = *err;
 
@@ -45,7 +44,7 @@ int mew_pair_open(struct mew_pair *p, const char *const programs[MEW_SIDES], con
 
 		p->open[side] = true;
 		if (status != MEW_OK)
-			return name_side(side, status, err);
+			return mew_side_failed(side, status, err);
 	}
 	return MEW_OK;
 }
@@ -107,7 +106,7 @@ int mew_pair_fresh(struct mew_pair *p, struct mew_error *err)
 		int status = i < MEW_SIDES ? mew_host_launch(&p->host[side], MEW_PASS_TIME, err) : mew_host_ensure(&p->host[side], err);
 
 		if (status != MEW_OK)
-			return name_side(side, status, err);
+			return mew_side_failed(side, status, err);
 	}
 	pin(p, mew_pair_processor(p->fresh++));
 	return MEW_OK;
@@ -129,7 +128,7 @@ static int alone(struct mew_pair *p, enum mew_side side, const struct mew_reques
 
 	if (status == MEW_OK)
 		status = d.run(d.data, rq, out, err);
-	return status == MEW_OK ? MEW_OK : name_side(side, status, err);
+	return status == MEW_OK ? MEW_OK : mew_side_failed(side, status, err);
 }
 
 static const struct mew_run *last_run(const struct mew_model *m)
@@ -191,7 +190,7 @@ static int open_both(struct mew_pair *p, const struct mew_pair_case *c, struct m
 		int status = d.open(d.data, c->item[side], MEW_PASS_TIME, err);
 
 		if (status != MEW_OK)
-			return name_side(side, status, err);
+			return mew_side_failed(side, status, err);
 	}
 	return MEW_OK;
 }
@@ -271,14 +270,14 @@ static int run_both(struct mew_pair *p, const struct mew_pair_case *c, unsigned 
 	}
 	if (status != MEW_OK) {
 		mew_pace_leave(p->page);
-		(void)name_side(side - 1, status, err);
+		(void)mew_side_failed(side - 1, status, err);
 	}
 	side = asked[MEW_HEAD] ? first_to_answer(p) : MEW_BASE;
 	for (int i = 0; i < MEW_SIDES; i++, side = !side) {
 		int got = asked[side] ? take(p, c, side, out[side], status == MEW_OK ? err : &other) : MEW_OK;
 
 		if (status == MEW_OK && got != MEW_OK)
-			status = name_side(side, got, err);
+			status = mew_side_failed(side, got, err);
 	}
 	return status;
 }
@@ -325,7 +324,7 @@ static int join(const struct mew_pair *p, const struct mew_pair_case *c, unsigne
 		if (runs[side] == NULL || runs[side]->nsamples < rounds || runs[side]->loops != loops_of(c, side)) {
 			(void)mew_error_set(err, MEW_E_LOST, "\"%s\" gave %zu of %u samples", c->key,
 					    runs[side] != NULL ? runs[side]->nsamples : (size_t)0, rounds);
-			return name_side(side, MEW_E_LOST, err);
+			return mew_side_failed(side, MEW_E_LOST, err);
 		}
 	}
 	for (unsigned i = warm; i < rounds; i++) {

@@ -52,6 +52,8 @@ int mew_pair_processor(unsigned n);
 
 /* "base" or "head". */
 const char *mew_side_name(enum mew_side side);
+/* Put the side's name in front of its error. Returns the status. */
+int mew_side_failed(enum mew_side side, int status, struct mew_error *err);
 
 /*
  * Start a worker of each program and learn its cases.
