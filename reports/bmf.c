@@ -30,14 +30,6 @@
 #define PRETTY 2u /* a measure a line */
 #define MEASURE_BYTES 96
 
-static void member_f64(struct mew_json *j, const char *key, double value)
-{
-	if (!isfinite(value))
-		return;
-	mew_json_key(j, key);
-	mew_json_f64(j, value + 0.0); /* no -0 */
-}
-
 /* --- measures --------------------------------------------------------------------------------------------------- */
 
 static const char *measure_of(char *out, enum mew_kind kind, const struct mew_figure *figure)
@@ -62,11 +54,11 @@ static void put_throughput(struct mew_json *j, const struct mew_case *c)
 		return;
 	mew_json_key(j, "throughput");
 	mew_json_object(j);
-	member_f64(j, "value", rate);
+	mew_json_put_f64(j, "value", rate);
 	if (mew_row_has(row, MEW_FIG_MEDIAN_LOW_NS) && mew_row_has(row, MEW_FIG_MEDIAN_HIGH_NS) &&
 	    t->median_low_ns > 0 && t->median_high_ns > 0) {
-		member_f64(j, "lower_value", rate * t->median_ns / t->median_high_ns);
-		member_f64(j, "upper_value", rate * t->median_ns / t->median_low_ns);
+		mew_json_put_f64(j, "lower_value", rate * t->median_ns / t->median_high_ns);
+		mew_json_put_f64(j, "upper_value", rate * t->median_ns / t->median_low_ns);
 	}
 	mew_json_object_end(j);
 }
@@ -84,8 +76,8 @@ static void put_measure(struct mew_json *j, enum mew_kind kind, const struct mew
 	mew_json_key(j, "value");
 	(void)mew_rows_put_number(j, row, figure);
 	if (mew_rows_interval(kind, row, figure, &low, &high)) {
-		member_f64(j, "lower_value", low);
-		member_f64(j, "upper_value", high);
+		mew_json_put_f64(j, "lower_value", low);
+		mew_json_put_f64(j, "upper_value", high);
 	}
 	mew_json_object_end(j);
 }
@@ -118,7 +110,7 @@ static void put_counters(struct mew_json *j, const struct mew_case *c)
 		}
 		mew_json_key(j, name);
 		mew_json_object(j);
-		member_f64(j, "value", c->counters[i].value);
+		mew_json_put_f64(j, "value", c->counters[i].value);
 		mew_json_object_end(j);
 		free(name);
 	}

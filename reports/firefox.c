@@ -60,24 +60,6 @@ struct file {
 
 /* --- small members ---------------------------------------------------------------------------------------------- */
 
-static void put_text(struct mew_json *j, const char *key, const char *text)
-{
-	mew_json_key(j, key);
-	mew_json_string(j, text);
-}
-
-static void put_count(struct mew_json *j, const char *key, uint64_t value)
-{
-	mew_json_key(j, key);
-	mew_json_u64(j, value);
-}
-
-static void put_bool(struct mew_json *j, const char *key, bool value)
-{
-	mew_json_key(j, key);
-	mew_json_bool(j, value);
-}
-
 static void put_empty(struct mew_json *j, const char *key)
 {
 	mew_firefox_column(j, key);
@@ -98,8 +80,8 @@ static void put_categories(struct mew_json *j)
 	mew_firefox_column(j, "categories");
 	for (size_t i = 0; i < MEW_COUNTOF(categories); i++) {
 		mew_json_object(j);
-		put_text(j, "name", categories[i][0]);
-		put_text(j, "color", categories[i][1]);
+		mew_json_put_text(j, "name", categories[i][0]);
+		mew_json_put_text(j, "color", categories[i][1]);
 		mew_firefox_column(j, "subcategories");
 		mew_json_string(j, "Other");
 		mew_json_array_end(j);
@@ -129,29 +111,29 @@ static void put_meta(struct file *f)
 	mew_json_object(j);
 	mew_json_key(j, "interval");
 	mew_json_ms(j, least_interval_ns(f->m));
-	put_count(j, "startTime", 0);
-	put_count(j, "processType", 0);
-	put_text(j, "product", "mew");
-	put_text(j, "importedFrom", "mew " MEW_VERSION);
-	put_count(j, "stackwalk", 1);
-	put_count(j, "version", GECKO_VERSION);
-	put_count(j, "preprocessedProfileVersion", PROCESSED_VERSION);
-	put_bool(j, "symbolicated", true);
-	put_bool(j, "usesOnlyOneStackType", true);
-	put_bool(j, "sourceCodeIsNotOnSearchfox", true);
-	put_bool(j, "keepProfileThreadOrder", true);
+	mew_json_put_u64(j, "startTime", 0);
+	mew_json_put_u64(j, "processType", 0);
+	mew_json_put_text(j, "product", "mew");
+	mew_json_put_text(j, "importedFrom", "mew " MEW_VERSION);
+	mew_json_put_u64(j, "stackwalk", 1);
+	mew_json_put_u64(j, "version", GECKO_VERSION);
+	mew_json_put_u64(j, "preprocessedProfileVersion", PROCESSED_VERSION);
+	mew_json_put_bool(j, "symbolicated", true);
+	mew_json_put_bool(j, "usesOnlyOneStackType", true);
+	mew_json_put_bool(j, "sourceCodeIsNotOnSearchfox", true);
+	mew_json_put_bool(j, "keepProfileThreadOrder", true);
 	mew_firefox_column(j, "initialSelectedThreads"); /* there is one: a file without stacks is not written */
 	mew_json_u64(j, 0);
 	mew_json_array_end(j);
 	if (mew_model_fact(f->m, "cpu_model") != NULL)
-		put_text(j, "CPUName", mew_model_fact(f->m, "cpu_model"));
+		mew_json_put_text(j, "CPUName", mew_model_fact(f->m, "cpu_model"));
 	if (mew_model_fact(f->m, "kernel") != NULL)
-		put_text(j, "oscpu", mew_model_fact(f->m, "kernel"));
+		mew_json_put_text(j, "oscpu", mew_model_fact(f->m, "kernel"));
 	mew_json_key(j, "sampleUnits");
 	mew_json_object(j);
-	put_text(j, "time", "ms");
-	put_text(j, "eventDelay", "ms");
-	put_text(j, "threadCPUDelta", "ns");
+	mew_json_put_text(j, "time", "ms");
+	mew_json_put_text(j, "eventDelay", "ms");
+	mew_json_put_text(j, "threadCPUDelta", "ns");
 	mew_json_object_end(j);
 	put_empty(j, "markerSchema");
 	put_categories(j);
@@ -194,13 +176,13 @@ static void put_libs(struct file *f)
 		if (module->build_id[0] != '\0')
 			breakpad_id(module->build_id, id);
 		mew_json_object(j);
-		put_text(j, "arch", "");
-		put_text(j, "name", mew_module_name(f->m, i));
-		put_text(j, "path", module->path);
-		put_text(j, "debugName", mew_module_name(f->m, i));
-		put_text(j, "debugPath", module->path);
-		put_text(j, "breakpadId", id);
-		put_text(j, "codeId", module->build_id[0] != '\0' ? module->build_id : NULL);
+		mew_json_put_text(j, "arch", "");
+		mew_json_put_text(j, "name", mew_module_name(f->m, i));
+		mew_json_put_text(j, "path", module->path);
+		mew_json_put_text(j, "debugName", mew_module_name(f->m, i));
+		mew_json_put_text(j, "debugPath", module->path);
+		mew_json_put_text(j, "breakpadId", id);
+		mew_json_put_text(j, "codeId", module->build_id[0] != '\0' ? module->build_id : NULL);
 		mew_json_object_end(j);
 	}
 	mew_json_array_end(j);
@@ -220,8 +202,8 @@ static void put_samples(struct file *f, const struct mew_firefox_tables *t, cons
 
 	mew_json_key(j, "samples");
 	mew_json_object(j);
-	put_count(j, "length", thread->n);
-	put_text(j, "weightType", thread->weights);
+	mew_json_put_u64(j, "length", thread->n);
+	mew_json_put_text(j, "weightType", thread->weights);
 	mew_firefox_column(j, "stack");
 	for (size_t i = 0; i < thread->n; i++)
 		put_node(f, t, thread->rows[i].stack);
@@ -256,7 +238,7 @@ static void put_native_allocations(struct file *f, const struct mew_firefox_tabl
 
 	mew_json_key(j, "nativeAllocations");
 	mew_json_object(j);
-	put_text(j, "weightType", "bytes");
+	mew_json_put_text(j, "weightType", "bytes");
 	for (int column = 0; column < COLUMNS; column++) {
 		mew_firefox_column(j, keys[column]);
 		n = 0;
@@ -275,7 +257,7 @@ static void put_native_allocations(struct file *f, const struct mew_firefox_tabl
 		}
 		mew_json_array_end(j);
 	}
-	put_count(j, "length", n);
+	mew_json_put_u64(j, "length", n);
 	mew_json_object_end(j);
 }
 
@@ -285,7 +267,7 @@ static void put_no_markers(struct mew_json *j)
 
 	mew_json_key(j, "markers");
 	mew_json_object(j);
-	put_count(j, "length", 0);
+	mew_json_put_u64(j, "length", 0);
 	for (size_t i = 0; i < MEW_COUNTOF(columns); i++)
 		put_empty(j, columns[i]);
 	mew_json_object_end(j);
@@ -297,16 +279,16 @@ static void put_thread_head(struct file *f, const struct thread *thread, const c
 	char pid[24];
 
 	(void)snprintf(pid, sizeof pid, "%llu", (unsigned long long)f->pid);
-	put_text(j, "name", thread->name);
-	put_text(j, "processName", process);
-	put_text(j, "processType", "default");
-	put_text(j, "pid", pid);
-	put_count(j, "tid", f->tid++);
-	put_bool(j, "isMainThread", true); /* of the thread, not only the first: others are hidden at first */
-	put_count(j, "registerTime", 0);
+	mew_json_put_text(j, "name", thread->name);
+	mew_json_put_text(j, "processName", process);
+	mew_json_put_text(j, "processType", "default");
+	mew_json_put_text(j, "pid", pid);
+	mew_json_put_u64(j, "tid", f->tid++);
+	mew_json_put_bool(j, "isMainThread", true); /* of the thread, not only the first: others are hidden at first */
+	mew_json_put_u64(j, "registerTime", 0);
 	mew_json_key(j, "unregisterTime");
 	mew_json_null(j);
-	put_count(j, "processStartupTime", 0);
+	mew_json_put_u64(j, "processStartupTime", 0);
 	mew_json_key(j, "processShutdownTime");
 	mew_json_null(j);
 	put_empty(j, "pausedRanges");

@@ -45,32 +45,6 @@ struct block { /* what the rows of one case share */
 	size_t n;
 };
 
-static void member_text(struct mew_json *j, const char *key, const char *text)
-{
-	mew_json_key(j, key);
-	mew_json_string(j, text);
-}
-
-static void member_u64(struct mew_json *j, const char *key, uint64_t value)
-{
-	mew_json_key(j, key);
-	mew_json_u64(j, value);
-}
-
-static void member_f64(struct mew_json *j, const char *key, double value)
-{
-	if (!isfinite(value))
-		return;
-	mew_json_key(j, key);
-	mew_json_f64(j, value + 0.0); /* no -0 */
-}
-
-static void member_bool(struct mew_json *j, const char *key, bool value)
-{
-	mew_json_key(j, key);
-	mew_json_bool(j, value);
-}
-
 /* --- context ---------------------------------------------------------------------------------------------------- */
 
 static bool fact_is(const struct mew_model *m, const char *name, const char *value)
@@ -88,7 +62,7 @@ static void put_fact(struct mew_json *j, const struct mew_fact *fact)
 		mew_write_no_memory(j->w);
 		return;
 	}
-	member_text(j, name, fact->value);
+	mew_json_put_text(j, name, fact->value);
 	free(name);
 }
 
@@ -98,22 +72,22 @@ static void put_context(struct mew_json *j, const struct mew_model *m)
 
 	mew_json_key(j, "context");
 	mew_json_object(j);
-	member_text(j, "date", date != NULL ? date : "");
+	mew_json_put_text(j, "date", date != NULL ? date : "");
 	if (m->ncases > 0 && m->cases[0].program != NULL)
-		member_text(j, "executable", m->cases[0].program);
+		mew_json_put_text(j, "executable", m->cases[0].program);
 	if (cpus != NULL)
-		member_u64(j, "num_cpus", strtoull(cpus, NULL, 10));
+		mew_json_put_u64(j, "num_cpus", strtoull(cpus, NULL, 10));
 	if (mew_model_fact(m, "governor") != NULL)
-		member_bool(j, "cpu_scaling_enabled", !fact_is(m, "governor", "performance"));
+		mew_json_put_bool(j, "cpu_scaling_enabled", !fact_is(m, "governor", "performance"));
 	if (mew_model_fact(m, "aslr") != NULL)
-		member_bool(j, "aslr_enabled", fact_is(m, "aslr", "on"));
+		mew_json_put_bool(j, "aslr_enabled", fact_is(m, "aslr", "on"));
 	mew_json_key(j, "caches");
 	mew_json_array(j);
 	mew_json_array_end(j);
-	member_text(j, "library_version", mew_version());
+	mew_json_put_text(j, "library_version", mew_version());
 	if (mew_model_fact(m, "optimized") != NULL)
-		member_text(j, "library_build_type", fact_is(m, "optimized", "no") ? "debug" : "release");
-	member_u64(j, "json_schema_version", 1);
+		mew_json_put_text(j, "library_build_type", fact_is(m, "optimized", "no") ? "debug" : "release");
+	mew_json_put_u64(j, "json_schema_version", 1);
 	for (size_t i = 0; i < m->nfacts; i++)
 		put_fact(j, &m->facts[i]);
 	mew_json_object_end(j);
@@ -244,7 +218,7 @@ static void put_counters(struct mew_json *j, const struct mew_case *c)
 			mew_write_no_memory(j->w);
 			return;
 		}
-		member_f64(j, name, c->counters[i].value);
+		mew_json_put_f64(j, name, c->counters[i].value);
 		free(name);
 	}
 }
@@ -258,26 +232,26 @@ static void begin_row(struct mew_json *j, const struct block *b, const char *agg
 	if (asprintf(&name, "%s%s%s", b->name, aggregate != NULL ? "_" : "", aggregate != NULL ? aggregate : "") < 0)
 		mew_write_no_memory(j->w);
 	mew_json_object(j);
-	member_text(j, "name", name);
+	mew_json_put_text(j, "name", name);
 	free(name);
-	member_u64(j, "family_index", b->family);
-	member_u64(j, "per_family_instance_index", b->instance);
-	member_text(j, "run_name", b->name);
-	member_text(j, "run_type", aggregate != NULL ? "aggregate" : "iteration");
-	member_u64(j, "repetitions", b->n > 0 ? b->n : 1);
-	member_u64(j, "threads", b->c->threads);
+	mew_json_put_u64(j, "family_index", b->family);
+	mew_json_put_u64(j, "per_family_instance_index", b->instance);
+	mew_json_put_text(j, "run_name", b->name);
+	mew_json_put_text(j, "run_type", aggregate != NULL ? "aggregate" : "iteration");
+	mew_json_put_u64(j, "repetitions", b->n > 0 ? b->n : 1);
+	mew_json_put_u64(j, "threads", b->c->threads);
 	if (b->c->label != NULL)
-		member_text(j, "label", b->c->label);
+		mew_json_put_text(j, "label", b->c->label);
 }
 
 static void put_times(struct mew_json *j, uint64_t iterations, double real, double cpu)
 {
-	member_u64(j, "iterations", iterations);
+	mew_json_put_u64(j, "iterations", iterations);
 	mew_json_key(j, "real_time");
 	mew_json_f64(j, isfinite(real) ? real + 0.0 : 0);
 	mew_json_key(j, "cpu_time");
 	mew_json_f64(j, isfinite(cpu) ? cpu + 0.0 : 0);
-	member_text(j, "time_unit", "ns");
+	mew_json_put_text(j, "time_unit", "ns");
 }
 
 static void put_repetition(struct mew_json *j, const struct block *b, size_t i)
@@ -285,10 +259,10 @@ static void put_repetition(struct mew_json *j, const struct block *b, size_t i)
 	const struct repetition none = { .iterations = 0 }, *r = i < b->n ? &b->all[i] : &none;
 
 	begin_row(j, b, NULL);
-	member_u64(j, "repetition_index", i);
+	mew_json_put_u64(j, "repetition_index", i);
 	put_times(j, r->iterations, r->real, r->cpu);
 	if (i >= b->n || !r->has_cpu)
-		member_text(j, "mew.skipped", i >= b->n ? "real_time cpu_time" : "cpu_time");
+		mew_json_put_text(j, "mew.skipped", i >= b->n ? "real_time cpu_time" : "cpu_time");
 	put_figures(j, b->c);
 	put_counters(j, b->c);
 	mew_json_object_end(j);
@@ -311,8 +285,8 @@ static struct aggregates aggregates_of(double *x, size_t n)
 static void put_aggregate(struct mew_json *j, const struct block *b, const char *name, double real, double cpu)
 {
 	begin_row(j, b, name);
-	member_text(j, "aggregate_name", name);
-	member_text(j, "aggregate_unit", strcmp(name, "cv") == 0 ? "percentage" : "time");
+	mew_json_put_text(j, "aggregate_name", name);
+	mew_json_put_text(j, "aggregate_unit", strcmp(name, "cv") == 0 ? "percentage" : "time");
 	put_times(j, b->n, real, cpu);
 	mew_json_object_end(j);
 }
@@ -341,9 +315,9 @@ static int put_aggregates(struct mew_json *j, const struct block *b)
 static void put_error(struct mew_json *j, const struct block *b, const struct mew_row_head *row)
 {
 	begin_row(j, b, NULL);
-	member_u64(j, "repetition_index", 0);
-	member_bool(j, "error_occurred", true);
-	member_text(j, "error_message", row->reason != NULL ? row->reason : mew_status_name(row->status));
+	mew_json_put_u64(j, "repetition_index", 0);
+	mew_json_put_bool(j, "error_occurred", true);
+	mew_json_put_text(j, "error_message", row->reason != NULL ? row->reason : mew_status_name(row->status));
 	put_times(j, 0, 0, 0);
 	mew_json_object_end(j);
 }

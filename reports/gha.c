@@ -32,12 +32,6 @@ static const char *unit_of(const struct mew_figure *figure)
 	return strcmp(figure->unit, "1") == 0 ? "count" : figure->unit;
 }
 
-static void member_text(struct mew_json *j, const char *key, const char *text)
-{
-	mew_json_key(j, key);
-	mew_json_string(j, text);
-}
-
 static void put_range(struct mew_json *j, enum mew_kind kind, const struct mew_row_head *row,
 		      const struct mew_figure *figure)
 {
@@ -47,7 +41,7 @@ static void put_range(struct mew_json *j, enum mew_kind kind, const struct mew_r
 	if (!mew_rows_interval(kind, row, figure, &low, &high))
 		return;
 	mew_text_number(text + strlen(text), (high - low) / 2, DIGITS, true);
-	member_text(j, "range", text);
+	mew_json_put_text(j, "range", text);
 }
 
 /* "zlib/inflate [64k]\n120 samples of 64 iterations"; taken by the caller, NULL without memory. */
@@ -78,12 +72,12 @@ static void put_entry(struct mew_json *j, const char *case_name, const char *ext
 		return;
 	}
 	mew_json_object(j);
-	member_text(j, "name", name);
-	member_text(j, "unit", unit_of(figure));
+	mew_json_put_text(j, "name", name);
+	mew_json_put_text(j, "unit", unit_of(figure));
 	mew_json_key(j, "value");
 	(void)mew_rows_put_number(j, row, figure);
 	put_range(j, kind, row, figure);
-	member_text(j, "extra", extra);
+	mew_json_put_text(j, "extra", extra);
 	mew_json_object_end(j);
 	free(name);
 }

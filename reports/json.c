@@ -88,12 +88,6 @@ static void member_f64(struct mew_json *j, const char *key, double value)
 	mew_json_f64(j, value + 0.0);
 }
 
-static void member_text(struct mew_json *j, const char *key, const char *text)
-{
-	mew_json_key(j, key);
-	mew_json_string(j, text);
-}
-
 static void member_phase(struct mew_json *j, int phase)
 {
 	const char *name = mew_phase_name(phase);
@@ -133,7 +127,7 @@ static void put_value(struct mew_json *j, const char *base, const struct mew_fig
 		break;
 	case MEW_VALUE_TEXT:
 		if (*(const char *const *)at != NULL)
-			member_text(j, figure->name, *(const char *const *)at);
+			mew_json_put_text(j, figure->name, *(const char *const *)at);
 		break;
 	case MEW_VALUE_LIST:
 		break;
@@ -178,9 +172,9 @@ static void put_row(struct mew_json *j, enum mew_kind kind, const struct mew_row
 
 	mew_json_key(j, mew_kind_name(kind));
 	mew_json_object(j);
-	member_text(j, "status", mew_status_name(row->status));
-	member_text(j, "reason", row->reason);
-	member_text(j, "profiler", row->profiler);
+	mew_json_put_text(j, "status", mew_status_name(row->status));
+	mew_json_put_text(j, "reason", row->reason);
+	mew_json_put_text(j, "profiler", row->profiler);
 	for (size_t i = 0; i < n; i++)
 		if ((row->present >> figures[i].bit & 1) != 0)
 			put_figure(j, row, &figures[i]);
@@ -188,7 +182,7 @@ static void put_row(struct mew_json *j, enum mew_kind kind, const struct mew_row
 	mew_json_object(j);
 	for (size_t i = 0; i < n; i++)
 		if ((row->present >> figures[i].bit & 1) == 0 && absent_reason(row, figures[i].bit) != NULL)
-			member_text(j, figures[i].name, absent_reason(row, figures[i].bit));
+			mew_json_put_text(j, figures[i].name, absent_reason(row, figures[i].bit));
 	mew_json_object_end(j);
 	mew_json_object_end(j);
 }
@@ -222,8 +216,8 @@ static void put_phase_data(struct mew_json *j, const struct mew_case *c)
 	for (size_t i = 0; i < c->nphase_data; i++) {
 		mew_json_object(j);
 		member_phase(j, c->phase_data[i].phase);
-		member_text(j, "key", c->phase_data[i].key);
-		member_text(j, "value", c->phase_data[i].value);
+		mew_json_put_text(j, "key", c->phase_data[i].key);
+		mew_json_put_text(j, "value", c->phase_data[i].value);
 		mew_json_object_end(j);
 	}
 	mew_json_array_end(j);
@@ -306,18 +300,18 @@ static void put_samples(struct mew_json *j, const struct mew_case *c)
 static void put_case(struct mew_json *j, const struct mew_case *c)
 {
 	mew_json_object(j);
-	member_text(j, "key", c->key);
-	member_text(j, "label", c->label);
-	member_text(j, "program", c->program);
+	mew_json_put_text(j, "key", c->key);
+	mew_json_put_text(j, "label", c->label);
+	mew_json_put_text(j, "program", c->program);
 	if (c->allocator != NULL)
-		member_text(j, "allocator", c->allocator);
-	member_text(j, "tags", c->tags);
+		mew_json_put_text(j, "allocator", c->allocator);
+	mew_json_put_text(j, "tags", c->tags);
 	member_u64(j, "threads", c->threads);
 	member_f64(j, "bytes_per_iteration", c->bytes_per_iteration);
 	member_f64(j, "items_per_iteration", c->items_per_iteration);
 	put_counters(j, c);
 	put_phase_data(j, c);
-	member_text(j, "output", c->output);
+	mew_json_put_text(j, "output", c->output);
 	put_rows(j, c);
 	put_runs(j, c);
 	put_heap_stacks(j, c);
@@ -333,8 +327,8 @@ static void put_modules(struct mew_json *j, const struct mew_model *m)
 	mew_json_array(j);
 	for (size_t i = 0; i < m->nmodules; i++) {
 		mew_json_object(j);
-		member_text(j, "path", m->modules[i].path);
-		member_text(j, "build_id", m->modules[i].build_id);
+		mew_json_put_text(j, "path", m->modules[i].path);
+		mew_json_put_text(j, "build_id", m->modules[i].build_id);
 		member_u64(j, "size", m->modules[i].size);
 		mew_json_key(j, "gone");
 		mew_json_bool(j, m->modules[i].gone);
@@ -349,8 +343,8 @@ static void put_functions(struct mew_json *j, const struct mew_model *m)
 	mew_json_array(j);
 	for (size_t i = 0; i < m->nfunctions; i++) {
 		mew_json_object(j);
-		member_text(j, "name", m->functions[i].name);
-		member_text(j, "file", m->functions[i].file);
+		mew_json_put_text(j, "name", m->functions[i].name);
+		mew_json_put_text(j, "file", m->functions[i].file);
 		member_u64(j, "line", m->functions[i].line);
 		mew_json_key(j, "module");
 		put_index(j, m->functions[i].module);
@@ -367,10 +361,10 @@ static void put_location(struct mew_json *j, const struct mew_model *m, const st
 	mew_json_object(j);
 	mew_json_key(j, "module");
 	put_index(j, l->module);
-	member_text(j, "offset", offset);
+	mew_json_put_text(j, "offset", offset);
 	if (l->start != 0) {
 		(void)snprintf(offset, sizeof offset, "0x%llx", (unsigned long long)l->start);
-		member_text(j, "start", offset);
+		mew_json_put_text(j, "start", offset);
 	}
 	mew_json_key(j, "lines");
 	mew_json_array(j);
@@ -382,7 +376,7 @@ static void put_location(struct mew_json *j, const struct mew_model *m, const st
 	}
 	mew_json_array_end(j);
 	if (l->why != NULL)
-		member_text(j, "why", l->why);
+		mew_json_put_text(j, "why", l->why);
 	mew_json_object_end(j);
 }
 
@@ -415,7 +409,7 @@ static void put_environment(struct mew_json *j, const struct mew_model *m)
 	mew_json_key(j, "environment");
 	mew_json_object(j);
 	for (size_t i = 0; i < m->nfacts; i++)
-		member_text(j, m->facts[i].name, m->facts[i].value);
+		mew_json_put_text(j, m->facts[i].name, m->facts[i].value);
 	mew_json_object_end(j);
 }
 
@@ -429,8 +423,8 @@ static void put_grade(struct mew_json *j, const struct mew_model *m)
 		return;
 	}
 	mew_json_object(j);
-	member_text(j, "letter", letter);
-	member_text(j, "reason", m->grade_reason);
+	mew_json_put_text(j, "letter", letter);
+	mew_json_put_text(j, "reason", m->grade_reason);
 	mew_json_object_end(j);
 }
 
@@ -443,10 +437,10 @@ static int write_json(const struct mew_report_input *in, struct mew_writer *w, s
 	mew_json_init(&j, w, PRETTY_CASES);
 	mew_json_object(&j);
 	member_u64(&j, "schema", SCHEMA);
-	member_text(&j, "mew", MEW_VERSION);
+	mew_json_put_text(&j, "mew", MEW_VERSION);
 	put_environment(&j, m);
 	put_grade(&j, m);
-	member_text(&j, "hooks", m->hooks == NULL ? "" : m->hooks);
+	mew_json_put_text(&j, "hooks", m->hooks == NULL ? "" : m->hooks);
 	mew_json_key(&j, "cases");
 	mew_json_array(&j);
 	for (size_t i = 0; i < m->ncases; i++)

@@ -38,12 +38,6 @@
 #define DELTA 1u  /* AGGREGATION_TEMPORALITY_DELTA */
 #define NS_PER_S 1000000000u
 
-static void member_text(struct mew_json *j, const char *key, const char *text)
-{
-	mew_json_key(j, key);
-	mew_json_string(j, text);
-}
-
 static void open_list(struct mew_json *j, const char *key)
 {
 	mew_json_key(j, key);
@@ -57,10 +51,10 @@ static void put_attribute(struct mew_json *j, const char *key, const char *text)
 	if (text == NULL)
 		return;
 	mew_json_object(j);
-	member_text(j, "key", key);
+	mew_json_put_text(j, "key", key);
 	mew_json_key(j, "value");
 	mew_json_object(j);
-	member_text(j, "stringValue", text);
+	mew_json_put_text(j, "stringValue", text);
 	mew_json_object_end(j);
 	mew_json_object_end(j);
 }
@@ -68,7 +62,7 @@ static void put_attribute(struct mew_json *j, const char *key, const char *text)
 static void put_whole_attribute(struct mew_json *j, const char *key, uint64_t value)
 {
 	mew_json_object(j);
-	member_text(j, "key", key);
+	mew_json_put_text(j, "key", key);
 	mew_json_key(j, "value");
 	mew_json_object(j);
 	mew_json_key(j, "intValue");
@@ -155,9 +149,9 @@ static void put_point(const struct mew_otlp *o, const struct mew_case *c, enum m
 static void begin_metric(struct mew_json *j, const char *name, const char *help, const char *unit, const char *shape)
 {
 	mew_json_object(j);
-	member_text(j, "name", name);
-	member_text(j, "description", help);
-	member_text(j, "unit", unit);
+	mew_json_put_text(j, "name", name);
+	mew_json_put_text(j, "description", help);
+	mew_json_put_text(j, "unit", unit);
 	mew_json_key(j, shape);
 	mew_json_object(j);
 	if (strcmp(shape, "gauge") != 0) {
@@ -302,8 +296,8 @@ static int write_otlp(const struct mew_report_input *in, struct mew_writer *w, s
 	mew_json_object(&j);
 	mew_json_key(&j, "scope");
 	mew_json_object(&j);
-	member_text(&j, "name", "mew");
-	member_text(&j, "version", mew_version());
+	mew_json_put_text(&j, "name", "mew");
+	mew_json_put_text(&j, "version", mew_version());
 	mew_json_object_end(&j);
 	open_list(&j, "metrics");
 	put_metrics(&o);

@@ -109,22 +109,14 @@ bool mew_otlp_sizes(struct mew_otlp_histogram *h, const struct mew_case *c)
 
 /* --- writing ---------------------------------------------------------------------------------------------------- */
 
-static void member_f64(struct mew_json *j, const char *key, double value)
-{
-	if (!isfinite(value))
-		return;
-	mew_json_key(j, key);
-	mew_json_f64(j, value + 0.0); /* no -0 */
-}
-
 void mew_otlp_put_histogram(struct mew_json *j, const struct mew_otlp_histogram *h)
 {
 	mew_json_key(j, "count");
 	mew_otlp_put_whole(j, h->count);
 	if (h->has_sum) {
-		member_f64(j, "sum", h->sum);
-		member_f64(j, "min", h->min);
-		member_f64(j, "max", h->max);
+		mew_json_put_f64(j, "sum", h->sum);
+		mew_json_put_f64(j, "min", h->min);
+		mew_json_put_f64(j, "max", h->max);
 	}
 	mew_json_key(j, "explicitBounds");
 	mew_json_array(j);

@@ -46,49 +46,24 @@ static int check(const struct mew_cli *c)
  * schema_version, kind ("versus"), mew, program, seed, seconds, verdict (mew_outcome_name), ratio
  * (head / base), ratio_low, ratio_high, observations, least_observations, p_worse, p_better,
  * disturbed, base and head {key, loops, median_ns}, pairs [{block, base_ns, head_ns, head_first, disturbed}]: all of them
- * in the order in which they were taken; _ns of a pair is the whole sample of `loops` iterations. Two pairs are an observation.
+ * in the order in which they were taken; _ns of a pair is the whole sample of `loops` iterations. Two pairs are an
+ * observation.
  */
 
 #define SCHEMA 1u
 
-static void put_number(struct mew_json *j, const char *key, double value)
-{
-	if (!isfinite(value))
-		return;
-	mew_json_key(j, key);
-	mew_json_f64(j, value);
-}
-
-static void put_count(struct mew_json *j, const char *key, uint64_t value)
-{
-	mew_json_key(j, key);
-	mew_json_u64(j, value);
-}
-
-static void put_text(struct mew_json *j, const char *key, const char *text)
-{
-	mew_json_key(j, key);
-	mew_json_string(j, text);
-}
-
-static void put_flag(struct mew_json *j, const char *key, bool value)
-{
-	mew_json_key(j, key);
-	mew_json_bool(j, value);
-}
-
 static void put_verdict(struct mew_json *j, const struct mew_verdict *t)
 {
-	put_text(j, "verdict", mew_outcome_name(t->outcome));
-	put_number(j, "ratio", t->ratio);
+	mew_json_put_text(j, "verdict", mew_outcome_name(t->outcome));
+	mew_json_put_f64(j, "ratio", t->ratio);
 	if (t->has_interval) {
-		put_number(j, "ratio_low", t->interval.low);
-		put_number(j, "ratio_high", t->interval.high);
+		mew_json_put_f64(j, "ratio_low", t->interval.low);
+		mew_json_put_f64(j, "ratio_high", t->interval.high);
 	}
-	put_count(j, "observations", t->n);
-	put_count(j, "least_observations", t->least);
-	put_number(j, "p_worse", t->p_worse);
-	put_number(j, "p_better", t->p_better);
+	mew_json_put_u64(j, "observations", t->n);
+	mew_json_put_u64(j, "least_observations", t->least);
+	mew_json_put_f64(j, "p_worse", t->p_worse);
+	mew_json_put_f64(j, "p_better", t->p_better);
 }
 
 static void put_sides(struct mew_json *j, const struct mew_cli *c, const struct mew_versus *v)
@@ -96,9 +71,9 @@ static void put_sides(struct mew_json *j, const struct mew_cli *c, const struct 
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 		mew_json_key(j, side == MEW_BASE ? "base" : "head");
 		mew_json_object(j);
-		put_text(j, "key", c->versus[side]);
-		put_count(j, "loops", v->loops[side]);
-		put_number(j, "median_ns", v->ns[side]);
+		mew_json_put_text(j, "key", c->versus[side]);
+		mew_json_put_u64(j, "loops", v->loops[side]);
+		mew_json_put_f64(j, "median_ns", v->ns[side]);
 		mew_json_object_end(j);
 	}
 }
@@ -111,11 +86,11 @@ static void put_pairs(struct mew_json *j, const struct mew_versus *v)
 		const struct mew_versus_pair *p = &v->pairs[i];
 
 		mew_json_object(j);
-		put_count(j, "block", p->block);
-		put_count(j, "base_ns", p->ns[MEW_BASE]);
-		put_count(j, "head_ns", p->ns[MEW_HEAD]);
-		put_flag(j, "head_first", p->head_first);
-		put_flag(j, "disturbed", p->disturbed);
+		mew_json_put_u64(j, "block", p->block);
+		mew_json_put_u64(j, "base_ns", p->ns[MEW_BASE]);
+		mew_json_put_u64(j, "head_ns", p->ns[MEW_HEAD]);
+		mew_json_put_bool(j, "head_first", p->head_first);
+		mew_json_put_bool(j, "disturbed", p->disturbed);
 		mew_json_object_end(j);
 	}
 	mew_json_array_end(j);
@@ -134,14 +109,14 @@ static int write_json(struct mew_writer *w, void *data, struct mew_error *err)
 	(void)err;
 	mew_json_init(&j, w, 2);
 	mew_json_object(&j);
-	put_count(&j, "schema_version", SCHEMA);
-	put_text(&j, "kind", "versus");
-	put_text(&j, "mew", mew_version());
-	put_text(&j, "program", of->c->programs[0]);
-	put_count(&j, "seed", of->v->seed);
-	put_number(&j, "seconds", of->v->seconds);
+	mew_json_put_u64(&j, "schema_version", SCHEMA);
+	mew_json_put_text(&j, "kind", "versus");
+	mew_json_put_text(&j, "mew", mew_version());
+	mew_json_put_text(&j, "program", of->c->programs[0]);
+	mew_json_put_u64(&j, "seed", of->v->seed);
+	mew_json_put_f64(&j, "seconds", of->v->seconds);
 	put_verdict(&j, &of->v->verdict);
-	put_count(&j, "disturbed", of->v->disturbed);
+	mew_json_put_u64(&j, "disturbed", of->v->disturbed);
 	put_sides(&j, of->c, of->v);
 	put_pairs(&j, of->v);
 	mew_json_object_end(&j);

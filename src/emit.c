@@ -249,3 +249,29 @@ void mew_json_null(struct mew_json *j)
 	separate(j);
 	mew_write_text(j->w, "null");
 }
+
+void mew_json_put_text(struct mew_json *j, const char *key, const char *text)
+{
+	mew_json_key(j, key);
+	mew_json_string(j, text);
+}
+
+void mew_json_put_u64(struct mew_json *j, const char *key, uint64_t value)
+{
+	mew_json_key(j, key);
+	mew_json_u64(j, value);
+}
+
+void mew_json_put_f64(struct mew_json *j, const char *key, double value)
+{
+	if (!isfinite(value))
+		return;
+	mew_json_key(j, key);
+	mew_json_f64(j, value + 0.0); /* no -0 */
+}
+
+void mew_json_put_bool(struct mew_json *j, const char *key, bool value)
+{
+	mew_json_key(j, key);
+	mew_json_bool(j, value);
+}

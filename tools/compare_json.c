@@ -34,12 +34,6 @@
 #define SCHEMA 1u
 #define PRETTY 6u
 
-static void member_text(struct mew_json *j, const char *key, const char *text)
-{
-	mew_json_key(j, key);
-	mew_json_string(j, text);
-}
-
 /* Numbers that are not finite become null. */
 static void member_f64(struct mew_json *j, const char *key, bool exists, double value)
 {
@@ -50,39 +44,27 @@ static void member_f64(struct mew_json *j, const char *key, bool exists, double 
 		mew_json_null(j);
 }
 
-static void member_u64(struct mew_json *j, const char *key, uint64_t value)
-{
-	mew_json_key(j, key);
-	mew_json_u64(j, value);
-}
-
-static void member_bool(struct mew_json *j, const char *key, bool value)
-{
-	mew_json_key(j, key);
-	mew_json_bool(j, value);
-}
-
 static void put_rules(struct mew_json *j, const struct mew_rules *rules)
 {
 	mew_json_key(j, "rules");
 	mew_json_object(j);
 	member_f64(j, "alpha", true, rules->alpha == 0 ? 0.05 : rules->alpha);
-	member_text(j, "time", rules->time_rule == MEW_TIME_SIGNS ? "signs" : "bootstrap");
-	member_bool(j, "strict", rules->strict);
-	member_u64(j, "seed", rules->resampling.seed);
+	mew_json_put_text(j, "time", rules->time_rule == MEW_TIME_SIGNS ? "signs" : "bootstrap");
+	mew_json_put_bool(j, "strict", rules->strict);
+	mew_json_put_u64(j, "seed", rules->resampling.seed);
 	mew_json_key(j, "allow");
 	mew_json_array(j);
 	for (size_t i = 0; i < rules->nallows; i++) {
 		const struct mew_allow *a = &rules->allows[i];
 
 		mew_json_object(j);
-		member_text(j, "cases", a->cases);
-		member_text(j, "metric", a->metric);
+		mew_json_put_text(j, "cases", a->cases);
+		mew_json_put_text(j, "metric", a->metric);
 		member_f64(j, "percent", a->limit.has_percent, a->limit.percent);
 		member_f64(j, "units", a->limit.has_units, a->limit.units);
-		member_text(j, "reason", a->reason);
-		member_text(j, "expires", a->expires);
-		member_bool(j, "expired", !mew_allow_is_live(a, rules->today));
+		mew_json_put_text(j, "reason", a->reason);
+		mew_json_put_text(j, "expires", a->expires);
+		mew_json_put_bool(j, "expired", !mew_allow_is_live(a, rules->today));
 		mew_json_object_end(j);
 	}
 	mew_json_array_end(j);
@@ -100,16 +82,16 @@ static void put_verdict(struct mew_json *j, const struct mew_compare_case *c, co
 	member_f64(j, "ratio", true, v->ratio);
 	member_f64(j, "low", v->has_interval, v->interval.low);
 	member_f64(j, "high", v->has_interval, v->interval.high);
-	member_text(j, "range", !v->has_interval ? NULL : c->is_rough ? "rough" : "decides");
+	mew_json_put_text(j, "range", !v->has_interval ? NULL : c->is_rough ? "rough" : "decides");
 	member_f64(j, "pairs", is_tested, (double)v->n);
 	member_f64(j, "least_pairs", is_tested, (double)v->least);
 	member_f64(j, "limit_percent", v->limit.has_percent, v->limit.percent);
 	member_f64(j, "limit_units", v->limit.has_units, v->limit.units);
 	member_f64(j, "p_worse", is_tested, v->p_worse);
 	member_f64(j, "p_better", is_tested, v->p_better);
-	member_text(j, "verdict", mew_outcome_name(v->outcome));
-	member_text(j, "reason", v->why);
-	member_text(j, "rule_reason", v->allow != NULL ? v->allow->reason : NULL);
+	mew_json_put_text(j, "verdict", mew_outcome_name(v->outcome));
+	mew_json_put_text(j, "reason", v->why);
+	mew_json_put_text(j, "rule_reason", v->allow != NULL ? v->allow->reason : NULL);
 	mew_json_object_end(j);
 }
 
@@ -130,10 +112,10 @@ static void put_ranks(struct mew_json *j, const struct mew_compare_case *c)
 static void put_case(struct mew_json *j, const struct mew_compare_case *c)
 {
 	mew_json_object(j);
-	member_text(j, "key", c->base->key);
-	member_text(j, "label", c->base->label);
-	member_u64(j, "base_processes", c->base_processes);
-	member_u64(j, "head_processes", c->head_processes);
+	mew_json_put_text(j, "key", c->base->key);
+	mew_json_put_text(j, "label", c->base->label);
+	mew_json_put_u64(j, "base_processes", c->base_processes);
+	mew_json_put_u64(j, "head_processes", c->head_processes);
 	put_ranks(j, c);
 	mew_json_key(j, "metrics");
 	mew_json_object(j);
@@ -155,14 +137,14 @@ static void put_keys(struct mew_json *j, const char *name, const struct mew_case
 
 static void put_differences(struct mew_json *j, const struct mew_comparison *c)
 {
-	member_bool(j, "other_machine", c->other_machine);
+	mew_json_put_bool(j, "other_machine", c->other_machine);
 	mew_json_key(j, "differences");
 	mew_json_array(j);
 	for (size_t i = 0; i < c->ndifferences; i++) {
 		mew_json_object(j);
-		member_text(j, "fact", c->differences[i].name);
-		member_text(j, "base", c->differences[i].base);
-		member_text(j, "head", c->differences[i].head);
+		mew_json_put_text(j, "fact", c->differences[i].name);
+		mew_json_put_text(j, "base", c->differences[i].base);
+		mew_json_put_text(j, "head", c->differences[i].head);
 		mew_json_object_end(j);
 	}
 	mew_json_array_end(j);
@@ -172,7 +154,7 @@ static void put_gate(struct mew_json *j, const struct mew_compare_set *set, cons
 {
 	static const char *const words[] = { "pass", "regression", NULL, "inconclusive", "invalid" };
 
-	member_text(j, "verdict", set->gated ? words[c->exit_code] : NULL);
+	mew_json_put_text(j, "verdict", set->gated ? words[c->exit_code] : NULL);
 	mew_json_key(j, "exit_code");
 	if (set->gated)
 		mew_json_i64(j, c->exit_code);
@@ -183,8 +165,8 @@ static void put_gate(struct mew_json *j, const struct mew_compare_set *set, cons
 static void put_comparison(struct mew_json *j, const struct mew_compare_set *set, const struct mew_comparison *c)
 {
 	mew_json_object(j);
-	member_text(j, "base", c->base_name);
-	member_text(j, "head", c->head_name);
+	mew_json_put_text(j, "base", c->base_name);
+	mew_json_put_text(j, "head", c->head_name);
 	put_gate(j, set, c);
 	put_differences(j, c);
 	put_keys(j, "missing", c->missing, c->nmissing);
@@ -192,7 +174,7 @@ static void put_comparison(struct mew_json *j, const struct mew_compare_set *set
 	mew_json_key(j, "geometric_mean");
 	mew_json_object(j);
 	member_f64(j, "ratio", c->nratios > 0, c->mean_ratio);
-	member_u64(j, "cases", c->nratios);
+	mew_json_put_u64(j, "cases", c->nratios);
 	mew_json_object_end(j);
 	mew_json_key(j, "cases");
 	mew_json_array(j);
@@ -210,9 +192,9 @@ int mew_compare_json(struct mew_writer *w, void *data, struct mew_error *err)
 	(void)err;
 	mew_json_init(&j, w, PRETTY);
 	mew_json_object(&j);
-	member_u64(&j, "schema", SCHEMA);
-	member_text(&j, "mew", mew_version());
-	member_text(&j, "kind", "comparison");
+	mew_json_put_u64(&j, "schema", SCHEMA);
+	mew_json_put_text(&j, "mew", mew_version());
+	mew_json_put_text(&j, "kind", "comparison");
 	put_rules(&j, set->rules);
 	mew_json_key(&j, "comparisons");
 	mew_json_array(&j);

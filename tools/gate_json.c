@@ -21,26 +21,6 @@ static void put_text(struct mew_json *j, const char *key, const char *text)
 	mew_json_string(j, text);
 }
 
-static void put_number(struct mew_json *j, const char *key, double value)
-{
-	if (!isfinite(value))
-		return;
-	mew_json_key(j, key);
-	mew_json_f64(j, value);
-}
-
-static void put_count(struct mew_json *j, const char *key, uint64_t value)
-{
-	mew_json_key(j, key);
-	mew_json_u64(j, value);
-}
-
-static void put_flag(struct mew_json *j, const char *key, bool value)
-{
-	mew_json_key(j, key);
-	mew_json_bool(j, value);
-}
-
 /* --- who was compared ------------------------------------------------------------------------------------------- */
 
 static void put_facts(struct mew_json *j, const struct mew_model *m)
@@ -72,26 +52,26 @@ static void put_calibration(struct mew_json *j, const struct mew_calibration *c)
 		return;
 	mew_json_key(j, "calibration");
 	mew_json_object(j);
-	put_count(j, "trials", c->trials);
-	put_count(j, "false_positives", c->false_positives);
-	put_count(j, "samples", c->samples);
+	mew_json_put_u64(j, "trials", c->trials);
+	mew_json_put_u64(j, "false_positives", c->false_positives);
+	mew_json_put_u64(j, "samples", c->samples);
 	mew_json_object_end(j);
 }
 
 /* What both files begin with. */
 static void put_head(struct mew_json *j, const struct mew_gate *g)
 {
-	put_count(j, "schema_version", MEW_GATE_SCHEMA);
+	mew_json_put_u64(j, "schema_version", MEW_GATE_SCHEMA);
 	put_text(j, "mew", mew_version());
-	put_count(j, "started", g->started_s);
-	put_count(j, "seed", g->options->seed);
+	mew_json_put_u64(j, "started", g->started_s);
+	mew_json_put_u64(j, "seed", g->options->seed);
 	put_text(j, "ci_run", g->options->ci_run);
 	put_sides(j, g);
 	put_calibration(j, g->calibration);
-	put_count(j, "processes", g->processes);
-	put_number(j, "seconds", g->seconds);
-	put_flag(j, "out_of_time", g->out_of_time);
-	put_flag(j, "interrupted", g->interrupted);
+	mew_json_put_u64(j, "processes", g->processes);
+	mew_json_put_f64(j, "seconds", g->seconds);
+	mew_json_put_bool(j, "out_of_time", g->out_of_time);
+	mew_json_put_bool(j, "interrupted", g->interrupted);
 }
 
 /* --- samples.json ----------------------------------------------------------------------------------------------- */
@@ -99,17 +79,17 @@ static void put_head(struct mew_json *j, const struct mew_gate *g)
 static void put_observation(struct mew_json *j, const struct mew_gate_observation *o)
 {
 	mew_json_object(j);
-	put_number(j, "log_ratio", o->log_ratio);
-	put_number(j, "base_ns", o->ns[MEW_BASE]);
-	put_number(j, "head_ns", o->ns[MEW_HEAD]);
-	put_count(j, "loops", o->loops);
-	put_count(j, "rounds", o->rounds);
-	put_count(j, "disturbed", o->disturbed);
-	put_count(j, "ties", o->ties);
+	mew_json_put_f64(j, "log_ratio", o->log_ratio);
+	mew_json_put_f64(j, "base_ns", o->ns[MEW_BASE]);
+	mew_json_put_f64(j, "head_ns", o->ns[MEW_HEAD]);
+	mew_json_put_u64(j, "loops", o->loops);
+	mew_json_put_u64(j, "rounds", o->rounds);
+	mew_json_put_u64(j, "disturbed", o->disturbed);
+	mew_json_put_u64(j, "ties", o->ties);
 	if (o->cpu >= 0)
-		put_count(j, "cpu", (uint64_t)o->cpu);
+		mew_json_put_u64(j, "cpu", (uint64_t)o->cpu);
 	if (o->head_first)
-		put_flag(j, "head_first", true);
+		mew_json_put_bool(j, "head_first", true);
 	mew_json_object_end(j);
 }
 
@@ -164,9 +144,9 @@ int mew_gate_write_samples(const struct mew_gate *g, struct mew_error *err)
 static void put_limit(struct mew_json *j, const struct mew_verdict *v)
 {
 	if (v->limit.has_percent)
-		put_number(j, "limit_percent", v->limit.percent);
+		mew_json_put_f64(j, "limit_percent", v->limit.percent);
 	if (v->limit.has_units)
-		put_number(j, "limit_units", v->limit.units);
+		mew_json_put_f64(j, "limit_units", v->limit.units);
 	if (v->allow != NULL) {
 		put_text(j, "allowed_because", v->allow->reason);
 		put_text(j, "allowed_until", v->allow->expires);
@@ -183,18 +163,18 @@ static void put_verdict(struct mew_json *j, const struct mew_gate_case *c, const
 	put_text(j, "better", v->metric->direction == MEW_MORE_IS_BETTER ? "more" : "less");
 	put_text(j, "outcome", mew_outcome_name(v->outcome));
 	put_text(j, "words", words);
-	put_number(j, "base", v->base);
-	put_number(j, "head", v->head);
-	put_number(j, "ratio", v->ratio);
+	mew_json_put_f64(j, "base", v->base);
+	mew_json_put_f64(j, "head", v->head);
+	mew_json_put_f64(j, "ratio", v->ratio);
 	if (v->has_interval) {
-		put_number(j, "ratio_low", v->interval.low);
-		put_number(j, "ratio_high", v->interval.high);
+		mew_json_put_f64(j, "ratio_low", v->interval.low);
+		mew_json_put_f64(j, "ratio_high", v->interval.high);
 	}
 	if (!v->metric->exact) {
-		put_count(j, "observations", v->n);
-		put_count(j, "least_observations", v->least);
-		put_number(j, "p_worse", v->p_worse);
-		put_number(j, "p_better", v->p_better);
+		mew_json_put_u64(j, "observations", v->n);
+		mew_json_put_u64(j, "least_observations", v->least);
+		mew_json_put_f64(j, "p_worse", v->p_worse);
+		mew_json_put_f64(j, "p_better", v->p_better);
 	}
 	put_limit(j, v);
 	put_text(j, "why", v->why);
@@ -213,7 +193,7 @@ static int write_summary(struct mew_writer *w, void *data, struct mew_error *err
 	mew_json_object(&j);
 	put_head(&j, g);
 	put_text(&j, "verdict", mew_outcome_name(g->outcome));
-	put_count(&j, "exit_code", (uint64_t)g->exit_code);
+	mew_json_put_u64(&j, "exit_code", (uint64_t)g->exit_code);
 	put_text(&j, "invalid_because", g->identity);
 	put_text(&j, "flame_graphs", g->html);
 	put_text(&j, "flame_graphs_missing", g->unexplained);
@@ -225,7 +205,7 @@ static int write_summary(struct mew_writer *w, void *data, struct mew_error *err
 		mew_json_object(&j);
 		put_text(&j, "key", c->key);
 		put_text(&j, "label", c->label);
-		put_number(&j, "noise_floor", c->noise_floor);
+		mew_json_put_f64(&j, "noise_floor", c->noise_floor);
 		mew_json_key(&j, "verdicts");
 		mew_json_array(&j);
 		for (size_t k = 0; k < c->nverdicts; k++)
