@@ -127,6 +127,10 @@ uint64_t mew_section_open_(const char *name)
 /* What is deeper than `depth` was left without its end. */
 static void leave(unsigned depth, uint64_t end_ns)
 {
+	if (mine->beyond > 0) { /* deeper than all that are remembered */
+		(void)__atomic_fetch_add(&mew_trace_threads_.lost, mine->beyond, __ATOMIC_RELAXED);
+		mine->beyond = 0;
+	}
 	while (mine->nopen > depth) {
 		const struct mew_trace_open *o = &mine->open[--mine->nopen];
 		struct mew_trace_record r = { MEW_TRACE_UNFINISHED, "section", o->name, o->start_ns, end_ns - o->start_ns };
@@ -166,8 +170,6 @@ void mew_trace_settle(unsigned sections)
 	if (mine == NULL || mine->nopen <= sections)
 		return;
 	mine->settled_ns = mew_trace_now();
-	(void)__atomic_fetch_add(&mew_trace_threads_.lost, mine->beyond, __ATOMIC_RELAXED);
-	mine->beyond = 0;
 	leave(sections, mine->settled_ns);
 }
 

@@ -89,6 +89,11 @@ static int64_t sleep_of(const struct mew_trace_merge *m)
 	return slept >= STEP_NS ? slept : 0;
 }
 
+static bool is_far(int64_t ns, int64_t end)
+{
+	return ns < -DAY_NS || ns > end + DAY_NS;
+}
+
 /* All on the run's clock; what lies a day or more outside is on no clock we know. */
 static void shift(const struct mew_trace_merge *m, struct mew_trace_events *events, const struct mew_trace_files *files)
 {
@@ -104,7 +109,7 @@ static void shift(const struct mew_trace_merge *m, struct mew_trace_events *even
 		before = e->ts_ns;
 		e->ts_ns = s->is_ours ? e->ts_ns + s->zero_ns - m->zero_ns : from_epoch(m, e->ts_ns);
 		e->start_ns += e->ts_ns - before;
-		if (e->ts_ns < -DAY_NS || e->ts_ns > end + DAY_NS) {
+		if (is_far(e->ts_ns, end) || (e->has_start && is_far(e->start_ns, end))) {
 			e->dropped = true;
 			events->dropped++;
 		}

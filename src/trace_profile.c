@@ -194,10 +194,10 @@ static const char *check_samples(struct mew_trace_profile *p, struct mew_slice s
 		int64_t id = 0, ns = 0;
 
 		(void)mew_slice_i64(value, &id);
-		(void)mew_slice_us(delta, &ns);
 		if (!is_known(p, id))
 			return "a sample of a node that is not there";
-		p->now_ns += ns;
+		if (!mew_slice_us(delta, &ns) || __builtin_add_overflow(p->now_ns, ns, &p->now_ns))
+			return "a time between samples that is no number of microseconds";
 		if (p->now_ns < 0)
 			return "a sample before zero, and viewers drop it";
 	}

@@ -358,6 +358,22 @@ static void profiles_of_other_programs_move_with_their_file(void **data)
 	free(text);
 }
 
+/* Its begin has a sane time of its own, and would push all others away by half a century. */
+static void a_profile_of_another_clock_moves_nothing(void **data)
+{
+	struct mew_trace_merge m;
+	char *text;
+
+	(void)data;
+	put("node.json", "[{\"ph\":\"P\",\"pid\":20,\"tid\":3,\"name\":\"Profile\",\"id\":7,\"ts\":1700000001000050,"
+			 "\"args\":{\"data\":{\"startTime\":0}}},"
+			 "{\"ph\":\"X\",\"pid\":20,\"tid\":3,\"name\":\"work\",\"ts\":1700000001000060,\"dur\":1}]");
+	text = merge(steady, 2, &m);
+	has(text, "\"ts\":1000060.000");
+	assert_int_equal(m.dropped, 1);
+	free(text);
+}
+
 /* --- the writer's side ------------------------------------------------------------------------------------------ */
 
 static void *other_thread(void *data)
@@ -584,6 +600,7 @@ int main(void)
 		cmocka_unit_test(more_samples_than_fit_are_thinned_and_counted),
 		cmocka_unit_test(trees_are_bounded_too),
 		cmocka_unit_test(profiles_of_other_programs_move_with_their_file),
+		cmocka_unit_test(a_profile_of_another_clock_moves_nothing),
 		cmocka_unit_test(sections_that_were_left_end_with_what_is_around_them),
 		cmocka_unit_test(records_of_threads_are_written),
 		cmocka_unit_test(what_does_not_fit_is_counted),
