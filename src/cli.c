@@ -516,7 +516,7 @@ int mew_cli_parse_record(struct mew_cli *c, int argc, char **argv)
 		c->passes[MEW_PASS_MEMORY] = c->passes[MEW_PASS_CPU] = true;
 	if (code == MEW_EXIT_FINE && c->start_after > 0 && (c->start_on != NULL || c->stop_on != NULL))
 		return mew_cli_bad("--start-after", "both", "seconds or functions: give one of them");
-	return code;
+	return code == MEW_EXIT_FINE ? mew_cli_trace_check(&c->trace, c->programs, c->nprograms > 0) : code;
 }
 
 int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
@@ -547,5 +547,5 @@ int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
 	}
 	/* the tables show no stacks: without a file, and without the figure that comes of them, counting is enough */
 	c->plan.stacks = c->verbose || c->noutputs > 0;
-	return MEW_EXIT_FINE;
+	return mew_cli_trace_check(&c->trace, c->programs, c->nprograms);
 }

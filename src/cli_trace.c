@@ -165,26 +165,26 @@ static bool ends_in(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* The file behind a blank, as other flags have it, would be a program to run. */
-static const char *stray_file(const struct mew_cli_trace *t)
+int mew_cli_trace_check(const struct mew_cli_trace *t, char *const programs[], int n)
 {
-	for (int i = 0; i + 1 < t->argc; i++)
-		if (strcmp(t->argv[i], "--trace") == 0 && (ends_in(t->argv[i + 1], ".json") || ends_in(t->argv[i + 1], ".json.gz")))
-			return t->argv[i + 1];
-	return NULL;
+	if (t->file == NULL || strcmp(t->file, MEW_TRACE_DEFAULT) != 0)
+		return MEW_EXIT_FINE;
+	for (int i = 0; i < n; i++) {
+		if (ends_in(programs[i], ".json") || ends_in(programs[i], ".json.gz")) {
+			mew_cli_complain("--trace: the file follows a '=': --trace=%s", programs[i]);
+			return MEW_EXIT_USAGE;
+		}
+	}
+	return MEW_EXIT_FINE;
 }
 
 int mew_cli_trace_begin(const struct mew_cli_trace *t)
 {
-	const char *inherited = getenv(MEW_TRACE_DIR_VARIABLE), *stray = stray_file(t);
+	const char *inherited = getenv(MEW_TRACE_DIR_VARIABLE);
 	static bool registered;
 
 	if (t->file == NULL)
 		return MEW_EXIT_FINE;
-	if (stray != NULL) {
-		mew_cli_complain("--trace: the file follows a '=': --trace=%s", stray);
-		return MEW_EXIT_USAGE;
-	}
 	if (inherited != NULL && inherited[0] != '\0')
 		return join_other(inherited);
 	if (!registered && atexit(discard) == 0)

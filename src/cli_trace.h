@@ -15,6 +15,9 @@
 int mew_cli_trace_file(struct mew_cli_trace *t, const char *value);
 int mew_cli_trace_redact(const char *value);
 
+/* Is one of the programs the file of a --trace without a '='? Returns MEW_EXIT_FINE, or MEW_EXIT_USAGE after a line. */
+int mew_cli_trace_check(const struct mew_cli_trace *t, char *const programs[], int n);
+
 /*
  * Begin the trace that the flags ask for: make the file's directory and one for fragments, and export MEW_TRACE_DIR. Where
  * that is set already, this process is part of another's traced run and only adds its fragment.
