@@ -81,6 +81,9 @@ int mew_cli_gbench(struct mew_cli *c, struct mew_model *model, struct mew_progre
 /* The tables of a sealed model on standard output, of `mew record` on standard error, as the flags say. Returns MEW_OK or a status. */
 int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct mew_error *err);
 
+/* Does no report file go to standard output, where the tables would be? */
+bool mew_cli_wants_tables(const struct mew_cli *c);
+
 /* Write the report files asked for; `base` is the result that m is compared with, or NULL. Returns MEW_EXIT_FINE or MEW_EXIT_USAGE after a line for each that failed. */
 int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m, const struct mew_model *base);
 

@@ -11,9 +11,9 @@
 #include "guest_pass.h"
 #include "os.h"
 #include "select.h"
+#include "symbolise.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct job { /* all programs of a run */
 	struct mew_cli *cli;
@@ -33,16 +33,19 @@ static int check_flags(const struct mew_cli *c)
 			   : c->plan.inner_iterations > 0 ? "--inner-iterations"
 			   : c->host.nhooks > 0		  ? "--hook"
 			   : c->ntags > 0		  ? "-t"
-			   : c->allocators != NULL	  ? "--allocator"
 							  : NULL;
 
-	if (flag == NULL)
-		return MEW_EXIT_FINE;
+	if (c->jobs > 1) {
+		mew_cli_complain("--jobs: a program of Google Benchmark runs its cases in one process, one after the other: leave it out");
+		return MEW_EXIT_USAGE;
+	}
 	if (c->allocators != NULL) {
 		mew_cli_complain("--allocator does not go with --gbench-program: run it once for each, with LD_PRELOAD=libjemalloc.so.2 "
 				 "for example");
 		return MEW_EXIT_USAGE;
 	}
+	if (flag == NULL)
+		return MEW_EXIT_FINE;
 	mew_cli_complain("%s does not go with --gbench-program: Google Benchmark decides on iterations, and knows no tags, hooks and phases", flag);
 	return MEW_EXIT_USAGE;
 }
@@ -62,7 +65,6 @@ static size_t choose(struct mew_guest_job *g, const struct mew_select *select)
 
 static void run_program(struct job *j, struct mew_guest_job *g)
 {
-	const char *slash = strrchr(g->host->program, '/');
 	size_t n = choose(g, j->select), passes = 0;
 
 	j->chosen += n;
@@ -78,7 +80,7 @@ static void run_program(struct job *j, struct mew_guest_job *g)
 		if (!j->cli->passes[pass])
 			continue;
 		mew_guest_run_pass(g, (enum mew_pass)pass);
-		mew_cli_trace_since(start, "benchmark", slash != NULL ? slash + 1 : g->host->program, NULL);
+		mew_cli_trace_since(start, "benchmark", mew_base_name(g->host->program), NULL);
 		(void)snprintf(name, sizeof name, "%s pass", g->pass_name);
 		mew_cli_trace_since(start, "pass", name, NULL);
 	}

@@ -11,9 +11,9 @@
 #include "lanes.h"
 #include "os.h"
 #include "summarise.h"
+#include "symbolise.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct mew_cli_lanes {
 	struct mew_lanes *lanes;
@@ -119,7 +119,6 @@ static void show_programs(const struct mew_cli_run *r)
 	const struct mew_cli_lanes *l = r->lanes;
 
 	for (size_t i = 0; i < r->nhosts; i += mew_cli_allocators(r)) {
-		const char *name = strrchr(r->hosts[i].program, '/');
 		uint64_t start = UINT64_MAX, end = 0;
 
 		for (size_t k = 0; k < l->ntasks; k++) {
@@ -129,7 +128,7 @@ static void show_programs(const struct mew_cli_run *r)
 			end = l->tasks[k].end_ns > end ? l->tasks[k].end_ns : end;
 		}
 		if (end != 0)
-			mew_trace_span("benchmark", name != NULL ? name + 1 : r->hosts[i].program, start, end, NULL);
+			mew_trace_span("benchmark", mew_base_name(r->hosts[i].program), start, end, NULL);
 	}
 }
 

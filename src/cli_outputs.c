@@ -95,7 +95,7 @@ static int verdict(struct mew_model *m)
 	return good > 0 || skipped > 0 ? MEW_EXIT_FINE : MEW_EXIT_INVALID;
 }
 
-static bool table_wanted(const struct mew_cli *c)
+bool mew_cli_wants_tables(const struct mew_cli *c)
 {
 	for (size_t i = 0; i < c->noutputs; i++)
 		if (strcmp(c->outputs[i].path, "-") == 0)
@@ -119,7 +119,7 @@ int mew_cli_finish(struct mew_cli_run *r)
 		return MEW_EXIT_USAGE;
 	}
 	code = verdict(r->model);
-	if (table_wanted(r->cli) && mew_cli_tables(r->cli, r->model, &err) != MEW_OK) {
+	if (mew_cli_wants_tables(r->cli) && mew_cli_tables(r->cli, r->model, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;
 	}

@@ -9,9 +9,9 @@
 #include "cli_trace.h"
 #include "error.h"
 #include "os.h"
+#include "symbolise.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const char *const pass_names[MEW_PASSES] = { "time", "memory", "CPU" };
 
@@ -65,7 +65,6 @@ static void run_program(struct mew_cli_run *r, size_t i, enum mew_pass pass)
 {
 	struct mew_driver driver = mew_host_driver(&r->hosts[i]);
 	uint64_t start = mew_os_now_ns();
-	const char *name = strrchr(r->hosts[i].program, '/');
 	struct mew_error err;
 	int status = mew_host_begin_pass(&r->hosts[i], pass, &err);
 
@@ -73,7 +72,7 @@ static void run_program(struct mew_cli_run *r, size_t i, enum mew_pass pass)
 		status = mew_plan_run(&driver, r->cases[i], r->ncases[i], pass, &r->cli->plan, r->model, &err);
 	if (status != MEW_OK && !mew_cli_interrupted())
 		fail_pass(r, i, pass, &err);
-	mew_cli_trace_since(start, "benchmark", name != NULL ? name + 1 : r->hosts[i].program, NULL);
+	mew_cli_trace_since(start, "benchmark", mew_base_name(r->hosts[i].program), NULL);
 	r->steps_before += mew_cli_steps(r, i, pass);
 }
 

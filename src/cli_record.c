@@ -234,11 +234,8 @@ static int run(struct recording *r, struct mew_error *err)
 
 /* --- afterwards --------------------------------------------------------------------------------------------------- */
 
-/* With --follow most processes may have no such function: those in which no window opened are left out if one did. */
-static bool is_left_out(const struct recording *r, const struct mew_recording *g)
+static bool any_opened(const struct recording *r)
 {
-	if (mew_recording_opened(g, &r->orders))
-		return false;
 	for (size_t i = 0; i < r->recorder.n; i++)
 		if (r->recorder.list[i].file >= 0 && mew_recording_opened(&r->recorder.list[i], &r->orders))
 			return true;
@@ -263,12 +260,14 @@ static int read_one(struct recording *r, const struct mew_recording *g)
 
 static int read_all(struct recording *r)
 {
+	/* With --follow most processes may have no such function: those in which no window opened are left out if one did. */
+	bool opened_alone = r->cli->start_on != NULL && any_opened(r);
 	int code = MEW_EXIT_FINE;
 
 	for (size_t i = 0; i < r->recorder.n; i++) {
 		const struct mew_recording *g = &r->recorder.list[i];
 
-		if (is_left_out(r, g))
+		if (opened_alone && !mew_recording_opened(g, &r->orders))
 			continue;
 		if (g->ended_ns == 0) {
 			mew_cli_complain("record: process %d still runs and is left out", g->pid);

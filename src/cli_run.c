@@ -153,13 +153,7 @@ static int check_environment(const struct mew_cli *c)
 static int run_gbench(struct mew_cli_run *r)
 {
 	bool ended_badly = false;
-	int code;
-
-	if (r->cli->jobs > 1) {
-		mew_cli_complain("--jobs: a program of Google Benchmark runs its cases in one process, one after the other: leave it out");
-		return MEW_EXIT_USAGE;
-	}
-	code = mew_cli_gbench(r->cli, r->model, &r->progress, &ended_badly);
+	int code = mew_cli_gbench(r->cli, r->model, &r->progress, &ended_badly);
 
 	r->measured = code == MEW_EXIT_FINE;
 	if (code != MEW_EXIT_FINE)

@@ -145,14 +145,6 @@ static int write_files(const struct mew_cli *c, const struct mew_versus *v)
 
 /* --- for people ------------------------------------------------------------------------------------------------- */
 
-static bool prints(const struct mew_cli *c)
-{
-	for (size_t i = 0; i < c->noutputs; i++)
-		if (strcmp(c->outputs[i].path, "-") == 0)
-			return false;
-	return true;
-}
-
 static void print(const struct mew_cli *c, const struct mew_versus *v)
 {
 	const struct mew_verdict *t = &v->verdict;
@@ -179,7 +171,7 @@ static int show(const struct mew_cli *c, const struct mew_versus *v)
 		mew_cli_complain("--versus: every sample lost the processor: quieten the machine, or give more --max-time");
 		return MEW_EXIT_INVALID;
 	}
-	if (prints(c))
+	if (mew_cli_wants_tables(c))
 		print(c, v);
 	code = write_files(c, v);
 	if (code != MEW_EXIT_FINE)

@@ -10,7 +10,7 @@
 /* Start the worker that a pass needs, and leave its greeting to mew_host_ensure(): two can come up side by side. */
 int mew_host_launch(struct mew_host *h, enum mew_pass pass, struct mew_error *err);
 
-/* Start a worker when there is none. Returns MEW_OK or MEW_E_INVALID. */
+/* Start a worker when there is none. Returns MEW_OK, MEW_E_IO or MEW_E_INVALID. */
 int mew_host_start(struct mew_host *h, struct mew_error *err);
 
 /* A greeted worker with the user's hooks active, started when there is none. */
