@@ -137,10 +137,9 @@ static void judge_one_byte(struct reader *r, unsigned opcode, unsigned operand)
 		leads(r, MEW_CODE_JUMP, 1);
 	else if (opcode == 0xc2 || opcode == 0xc3 || opcode == 0xca || opcode == 0xcb || opcode == 0xcc || opcode == 0xf4)
 		r->out->kind = MEW_CODE_END;
-	else if (opcode == 0xff && (operand >> 3 & 7) >= 4 && (operand >> 3 & 7) <= 5) {
+	else if (opcode == 0xff && (operand >> 3 & 7) >= 4 && (operand >> 3 & 7) <= 5)
 		r->out->kind = MEW_CODE_END;
-		r->out->is_indirect_end = true;
-	}
+	r->out->is_indirect_call = opcode == 0xff && (operand >> 3 & 7) >= 2 && (operand >> 3 & 7) <= 3;
 	r->out->is_padding = opcode == 0xcc || (opcode == 0x90 && r->repeat == 0);
 }
 
@@ -238,7 +237,6 @@ bool mew_code_read(const unsigned char *code, size_t left, struct mew_code *out)
 
 	*out = (struct mew_code){ .kind = MEW_CODE_PLAIN };
 	take_prefixes(&r);
-	out->opcode_at = r.at;
 	out->prefixed = r.at > 0;
 	if (!read_opcode(&r))
 		return false;

@@ -23,10 +23,9 @@ struct mew_code {
 	unsigned bytes;
 	enum mew_code_kind kind;
 	unsigned at, width;   /* offset and bytes (1, 4) of the displacement; width 0: none */
-	unsigned opcode_at;   /* offset of the first byte that is no prefix */
-	bool prefixed;        /* there are prefixes in front of it */
-	bool is_padding;      /* a nop or int3, as compilers put between functions */
-	bool is_indirect_end; /* MEW_CODE_END by a register or memory operand, which may be relative (width 4) */
+	bool prefixed;         /* there are prefixes in front of it */
+	bool is_padding;       /* a nop or int3, as compilers put between functions */
+	bool is_indirect_call; /* by a register or memory operand: it returns to where it stands, whatever its kind */
 };
 
 /*

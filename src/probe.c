@@ -60,7 +60,8 @@ static bool measure(struct patch *p)
 			return refuse(p, "its first instructions are not understood");
 		if (ended && !c.is_padding)
 			return refuse(p, "it is shorter than a jump");
-		if (c.kind == MEW_CODE_LOOP || (c.prefixed && c.kind >= MEW_CODE_CALL && c.kind <= MEW_CODE_BRANCH))
+		/* a call that returns to the page would be a caller without unwind tables there; a direct one is remade */
+		if (c.kind == MEW_CODE_LOOP || c.is_indirect_call || (c.prefixed && c.kind >= MEW_CODE_CALL && c.kind <= MEW_CODE_BRANCH))
 			return refuse(p, "its first instructions cannot be moved");
 		ended = ended || c.kind == MEW_CODE_END || c.kind == MEW_CODE_JUMP;
 	}

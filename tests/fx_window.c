@@ -52,13 +52,18 @@ CODE int checks(const void *p)
 	return 4;
 }
 
+/* A call by a register among its first five bytes: it returns to where it stands. */
+void passes(void (*to)(void));
+__asm__(".text\n.globl passes\n.type passes, @function\npasses: .cfi_startproc\n push %rax\n .cfi_adjust_cfa_offset 8\n"
+	" call *%rdi\n pop %rdx\n .cfi_adjust_cfa_offset -8\n ret\n .cfi_endproc\n.size passes, . - passes\n");
+
 static void rest(void)
 {
 	int was = checks(NULL);
 
 	take(3, 30);
 	printf("%d %d\n", was, checks("x"));
-	ends();
+	passes(ends);
 	take(50, 1000);
 }
 

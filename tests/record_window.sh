@@ -58,6 +58,8 @@ window "from one entry of a function to its next" 3 --memory --start-on checks -
 window "on a thread that blocks every signal" 12 --memory --start-on begins --stop-on ends -- thread
 window "in a library that is opened later" 5 --memory --start-on late --stop-on ends -- plugin ./late.so
 window "in the C library" 55 --memory --start-on fork -- fork
+run "$mew" record --memory --start-on passes -- ./window plain
+check "a call that would return to another place is not moved" 0 '^3 4$' 'passes: its first instructions cannot be moved'
 ./window many >alone
 run "$mew" record --json r.json --start-on checks --stop-on ends -- ./window many
 cmp -s alone out && grep -q '"status": *"MEW_OK"' r.json
