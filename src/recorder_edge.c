@@ -31,15 +31,29 @@ static void stamp(struct mew_record_edge *edge)
 
 static bool moves_on(struct mew_window *w, int from, int to)
 {
-	return __atomic_compare_exchange_n(&w->state, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&w->state, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
-static void arm(const struct mew_window *w, unsigned role)
+static unsigned role_of(int state)
 {
-	unsigned n = __atomic_load_n(&w->nprobes, __ATOMIC_ACQUIRE);
+	return state == MEW_WINDOW_WAITS ? MEW_WINDOW_STARTS : state == MEW_WINDOW_OPEN ? MEW_WINDOW_STOPS : 0;
+}
 
-	for (unsigned i = 0; i < n; i++)
-		mew_probe_arm(w->probes[i], (w->probes[i]->roles & role) != 0);
+/* The state is read again behind each probe: another thread may have moved it on, and armed for that, meanwhile. */
+void mew_window_arm(const struct mew_window *w, unsigned from)
+{
+	unsigned n = __atomic_load_n(&w->nprobes, __ATOMIC_SEQ_CST);
+
+	for (unsigned i = from; i < n; i++) {
+		int state, after = __atomic_load_n(&w->state, __ATOMIC_SEQ_CST);
+
+		do {
+			state = after;
+			mew_probe_arm(w->probes[i], (w->probes[i]->roles & role_of(state)) != 0);
+			__atomic_thread_fence(__ATOMIC_SEQ_CST);
+			after = __atomic_load_n(&w->state, __ATOMIC_SEQ_CST);
+		} while (after != state);
+	}
 }
 
 /* Inside the allocator or an event of this thread, it does not know that it is alone. */
@@ -68,7 +82,7 @@ void mew_window_hit(struct mew_probe *p)
 
 	if (is_ours && (p->roles & MEW_WINDOW_STARTS) != 0 &&
 	    moves_on(w, MEW_WINDOW_WAITS, MEW_WINDOW_OPEN)) {
-		arm(w, MEW_WINDOW_STOPS);
+		mew_window_arm(w, 0);
 		stamp(&w->root->start);
 		if (w->has_memory)
 			open_memory();
@@ -77,7 +91,7 @@ void mew_window_hit(struct mew_probe *p)
 		if (w->has_memory)
 			close_memory();
 		stamp(&w->root->stop);
-		arm(w, 0);
+		mew_window_arm(w, 0);
 	}
 	errno = saved;
 }

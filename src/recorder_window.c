@@ -48,16 +48,13 @@ static void count(struct mew_window *w, unsigned roles)
 	w->root->stop.watched += (roles & MEW_WINDOW_STOPS) != 0;
 }
 
-/* Armed at once where it has something to do in the state that the window is in. */
 static void keep(struct mew_window *w, struct mew_probe *p, unsigned roles)
 {
-	unsigned now = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == MEW_WINDOW_WAITS ? MEW_WINDOW_STARTS : MEW_WINDOW_STOPS;
-
 	p->roles = roles;
 	w->probes[w->nprobes] = p;
-	__atomic_store_n(&w->nprobes, w->nprobes + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->nprobes, w->nprobes + 1, __ATOMIC_SEQ_CST);
 	count(w, roles);
-	mew_probe_arm(p, (roles & now) != 0);
+	mew_window_arm(w, w->nprobes - 1);
 }
 
 static bool look_at(void *data, const struct mew_elf_function *f)
@@ -184,11 +181,9 @@ static void take_over(struct mew_window *w)
 			mew_heap_pools_gate(NULL, true);
 		}
 	}
-	for (unsigned i = 0; i < w->nprobes; i++) {
+	for (unsigned i = 0; i < w->nprobes; i++)
 		count(w, w->probes[i]->roles);
-		mew_probe_arm(w->probes[i], (w->probes[i]->roles & (w->state == MEW_WINDOW_WAITS ? MEW_WINDOW_STARTS :
-											     MEW_WINDOW_STOPS)) != 0);
-	}
+	mew_window_arm(w, 0);
 }
 
 struct mew_window *mew_window_begin(struct mew_window *w, const struct mew_record_orders *o, struct mew_record_root *root,

@@ -41,6 +41,9 @@ struct mew_window { /* in memory of its own, which forked children inherit */
 struct mew_window *mew_window_begin(struct mew_window *w, const struct mew_record_orders *o, struct mew_record_root *root,
 				    bool has_memory);
 
+/* Arm each probe from number `from` on for what it does in the state that the window is in. Context: as for a hit. */
+void mew_window_arm(const struct mew_window *w, unsigned from);
+
 /* A probe was hit. Context: any thread, in the middle of anything. */
 void mew_window_hit(struct mew_probe *p);
 
