@@ -98,6 +98,11 @@ check "gate: slower" 1 '^spins .*time .*regression'
 jq -e '.cases[0].observations | length >= 12 and all(.base_ns > 0 and .head_ns > 0 and .loops > 0 and .rounds == 5)' found/samples.json \
 	>/dev/null 2>&1
 result "gate: each pair of processes is an observation of its rounds" $?
+grep -q 'the gate profiles no programs of Google Benchmark' found/mew-gate.md && [ ! -e found/mew-gate.html ]
+result "gate: the report says why it has no flame graphs" $?
+# shellcheck disable=SC2086
+run "$mew" $gate --base ./base --head ./slow --html page.html
+complains "gate: and a page of them is refused" 2 '--html does not go with --gbench-program'
 # shellcheck disable=SC2086
 run "$mew" $gate --base ./base --head ./slow -k '^allocates$' --rounds 2 --samples 1
 check "gate: one more allocation" 1 '^ *allocs *regress.* 1 *2$'

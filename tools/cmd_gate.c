@@ -311,7 +311,8 @@ static int check_sides(const struct asked *a)
 /* What is measured in another way than a program of Google Benchmark. */
 static int check_gbench(const struct asked *a)
 {
-	const char *flag = a->o.phases_file != NULL ? "--command" : a->o.ncontexts > 0 ? "--context" : a->by.ntags > 0 ? "-t" : NULL;
+	const char *flag = a->o.phases_file != NULL ? "--command" : a->o.ncontexts > 0 ? "--context" : a->by.ntags > 0 ? "-t" :
+			   a->o.html != NULL ? "--html" : NULL;
 
 	if (!a->o.gbench || flag == NULL)
 		return MEW_EXIT_FINE;

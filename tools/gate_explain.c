@@ -158,7 +158,7 @@ static void say_what_is_missing(struct explain *e, int status, const struct mew_
 
 static bool is_possible(const struct mew_gate *g)
 {
-	return g->options->plan == NULL && g->machines == 0 && g->identity[0] == '\0' && !g->interrupted;
+	return g->options->plan == NULL && !g->options->gbench && g->machines == 0 && g->identity[0] == '\0' && !g->interrupted;
 }
 
 static void close_all(struct explain *e)
@@ -186,7 +186,10 @@ void mew_gate_explain(struct mew_gate *g)
 	for (size_t i = 0; i < g->ncases; i++)
 		e.wanted += is_wanted(g, &g->cases[i]);
 	if (e.wanted == 0 || !is_possible(g)) {
-		if (g->options->html != NULL)
+		if (e.wanted > 0 && g->options->gbench)
+			(void)snprintf(g->unexplained, sizeof g->unexplained,
+				       "the gate profiles no programs of Google Benchmark: mew run --gbench-program --all --json does, for mew report");
+		else if (g->options->html != NULL)
 			(void)snprintf(g->unexplained, sizeof g->unexplained, "%s", is_possible(g) ? "no case could be compared" :
 				       "only programs that were measured here, from the start to the end, are profiled");
 	} else {
