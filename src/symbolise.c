@@ -235,7 +235,7 @@ static int take_frame(void *data, const struct mew_symbols_frame *f)
 static int take_note(void *data, size_t index, const char *why)
 {
 	struct batch *b = data;
-	bool is_answer = b->nlines > 0;
+	bool is_answer = b->nlines > 0 && b->index == index;
 
 	/* lines clear a reason, so they go first */
 	if (flush(b) != 0)

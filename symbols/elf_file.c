@@ -6,6 +6,7 @@
 
 #include "elf_file.h"
 
+#include <ctype.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -169,7 +170,9 @@ static size_t parse_build_id(const char *hex_text, unsigned char bytes[MEW_BUILD
 	size_t n = 0;
 	unsigned byte;
 
-	for (; n < MEW_BUILD_ID_MAX && sscanf(hex_text + 2 * n, "%2x", &byte) == 1; n++)
+	/* of an even number of digits: a saved result may say anything */
+	for (; n < MEW_BUILD_ID_MAX && isxdigit((unsigned char)hex_text[2 * n]) && isxdigit((unsigned char)hex_text[2 * n + 1]) &&
+	       sscanf(hex_text + 2 * n, "%2x", &byte) == 1; n++)
 		bytes[n] = (unsigned char)byte;
 	return n;
 }
