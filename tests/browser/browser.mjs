@@ -40,7 +40,24 @@ export async function open(page, shape, hash = '') {
 	await page.waitForFunction(() => window.mew && window.mew.ready, null, { timeout: 60000 });
 }
 
+// The case that most tests look at.
+export const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
+
 export const state = (page) => page.evaluate(() => window.mew.state());
+export const focused = (page) => page.evaluate(() => window.mew.nameOf(window.mew.state().focus));
+export const zoomed = (page) => page.evaluate(() => window.mew.nameOf(window.mew.state().zoom));
+
+// The middle of a frame of a row, in coordinates of the window, at a share of the width.
+export function point(page, level, share = 0.5) {
+	return page.evaluate(
+		([row, at]) => {
+			const box = document.getElementById('canvas').getBoundingClientRect();
+			return [box.left + box.width * at, box.top + row * 20 + 9];
+		},
+		[level, share]
+	);
+}
+
 export const text = (page, selector) => page.textContent(selector);
 
 // Reading pixels back is what the tests do, not the page.

@@ -1,8 +1,6 @@
 // diff.mjs - two results in one page: figures side by side, the union of two trees, what is beyond the error.
 
-import { equal, ok, open, state, test, text } from './browser.mjs';
-
-const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
+import { INFLATE, equal, ok, open, state, test, text } from './browser.mjs';
 
 // Change of the widest frame of a function.
 const change = (page, name) =>

@@ -3,14 +3,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { equal, ok, pageFile, report, test } from './browser.mjs';
+import { INFLATE, equal, focused, ok, pageFile, point, report, state, test, zoomed } from './browser.mjs';
 import { walkControls } from './keyboard.mjs';
 import { openWindow } from './page.mjs';
 import { takeAll } from './shots.mjs';
 
-const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
 
-const state = (page) => page.evaluate(() => window.mew.state());
 const text = (page, selector) => page.evaluate((wanted) => document.querySelector(wanted).textContent, selector);
 const isReady = () => window.mew && window.mew.ready && !document.getElementById('loading').checkVisibility();
 
@@ -35,19 +33,6 @@ const colours = (page) =>
 			{ data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
 		return new Set(new Uint32Array(data.buffer)).size;
 	});
-
-// The middle of a frame, in pixels of the window, at a share of the width.
-const point = (page, row, share) =>
-	page.evaluate(
-		([at, part]) => {
-			const box = document.getElementById('canvas').getBoundingClientRect();
-			return [box.left + box.width * part, box.top + at * 20 + 9];
-		},
-		[row, share]
-	);
-
-const zoomed = (page) => page.evaluate(() => window.mew.nameOf(window.mew.state().zoom));
-const focused = (page) => page.evaluate(() => window.mew.nameOf(window.mew.state().focus));
 
 test('every page opens from a file, unpacked by the browser, in silence and without a request', async (page) => {
 	for (const shape of ['codec', 'hostile', 'empty', 'large', 'compared', 'source']) await open(page, shape);

@@ -1,22 +1,6 @@
 // graphs.mjs - flame graph, bottom-up, table: what they show and how they are moved about.
 
-import { equal, ok, open, state, test, text } from './browser.mjs';
-
-const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
-
-// The middle of a frame of a row, in coordinates of the window.
-function point(page, level, share = 0.5) {
-	return page.evaluate(
-		([row, at]) => {
-			const box = document.getElementById('canvas').getBoundingClientRect();
-			return [box.left + box.width * at, box.top + row * 20 + 9];
-		},
-		[level, share]
-	);
-}
-
-const focused = (page) => page.evaluate(() => window.mew.nameOf(window.mew.state().focus));
-const zoomed = (page) => page.evaluate(() => window.mew.nameOf(window.mew.state().zoom));
+import { INFLATE, equal, focused, ok, open, point, state, test, text, zoomed } from './browser.mjs';
 
 test('every kind and every view shows something', async (page) => {
 	await open(page, 'codec', INFLATE);

@@ -1,8 +1,6 @@
 // pages.mjs - the page around the graphs: overview, failures, names, policy, themes, sizes of window.
 
-import { equal, ok, open, pageFile, state, test, text } from './browser.mjs';
-
-const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
+import { INFLATE, equal, ok, open, pageFile, state, test, text } from './browser.mjs';
 
 test('every page opens from a file, in silence and without a request', async (page) => {
 	for (const shape of ['codec', 'hostile', 'empty', 'large']) await open(page, shape);

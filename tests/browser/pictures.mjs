@@ -1,10 +1,8 @@
 // pictures.mjs - pictures of all views in Chromium, and what it shares with Firefox about the keyboard.
 
-import { open, equal, ok, test } from './browser.mjs';
+import { INFLATE, equal, ok, open, test } from './browser.mjs';
 import { walkControls } from './keyboard.mjs';
 import { takeAll } from './shots.mjs';
-
-const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
 
 test('Tab reaches every control, each has a name', async (page) => {
 	for (const [shape, hash] of [

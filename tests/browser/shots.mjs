@@ -3,7 +3,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
+import { INFLATE } from './browser.mjs';
+
 const VIEWS = [
 	['overview', 'codec', ''],
 	['cpu', 'codec', INFLATE],

@@ -1,8 +1,6 @@
 // source.mjs - the pane of source lines: what --embed-source carries is shown beside the frame it belongs to.
 
-import { equal, ok, open, test, text } from './browser.mjs';
-
-const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
+import { INFLATE, equal, ok, open, test, text } from './browser.mjs';
 
 async function choose(page, name) {
 	await page.fill('#query', `/^${name}$/`);

@@ -2,9 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 
-import { equal, ok, open, state, test, text } from './browser.mjs';
-
-const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
+import { INFLATE, equal, ok, open, state, test, text } from './browser.mjs';
 
 const until = (page, name, value) => page.waitForFunction(([k, v]) => window.mew.state()[k] === v, [name, value]);
 

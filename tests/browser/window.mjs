@@ -1,8 +1,7 @@
 // window.mjs - the part in sight: wheel, drag, keys, map, the smallest frames; and the plots of the overview.
 
-import { equal, ok, open, state, test } from './browser.mjs';
+import { INFLATE, equal, ok, open, state, test } from './browser.mjs';
 
-const INFLATE = '#case=codec%2Finflate%2Fcase%3A1';
 const near = (a, b, by, what) => ok(Math.abs(a - b) <= by, `${what}: ${a}, expected ${b}`);
 
 // Where on the whole, from 0 to 1, a pixel of the graph lies.
