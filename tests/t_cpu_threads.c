@@ -139,7 +139,9 @@ static void t_sums(void **state)
 	assert_non_null(strstr(rig_why(&r, MEW_FIG_CPU_TIME), "ended unseen"));
 	assert_true(cpu_time >= 0);
 #else
-	assert_null(cpu->reason);
+	if (cpu->reason != NULL) /* a busy machine may slow the sampling, which is said; of the threads there is nothing to say */
+		printf("# %s\n", cpu->reason);
+	assert_false(says(&r, "thread") || says(&r, "mew run"));
 	assert_null(rig_why(&r, MEW_FIG_CPU_TIME));
 	assert_true(fabs(cpu_time - cpu->cpu_time) < 1e-6);
 	assert_true(cpu_time > 1e-6 * UNIT_US * ROUNDS * 4 * 0.5);
