@@ -3,9 +3,10 @@
 
 All cells (method, kernel, change) are shuffled in time, so that what the machine does falls on all. One program under
 names that end in the percentage of extra work it does: layouts are equal, but for `gate, other link`, whose head is the
-same source linked in another place.
+same source linked in another place, and `versus, other place`, whose second case has its own copy of the loop.
 
-usage: gate.py TRIALS MEW DIRECTORY   (DIRECTORY has gate_mew, gate_mew_other and, where it was built, gate_gbench)
+usage: gate.py TRIALS MEW DIRECTORY [WORD]   (DIRECTORY has gate_mew, gate_mew_other and, where it was built, gate_gbench;
+                                             with WORD only the methods whose name holds it)
 """
 import json
 import math
@@ -51,7 +52,15 @@ def gate_other_link(p, kernel, percent):
 
 
 def versus(p, kernel, percent):
-    said = call(p.mew, "run", "--versus", f"{kernel}_a", f"{kernel}_{percent}", p.path("gate_mew", 0), "--max-time", "0.1")
+    return versus_of(p, f"{kernel}_a", f"{kernel}_{percent}")
+
+
+def versus_other_place(p, kernel, _):
+    return versus_of(p, f"{kernel}_a", f"{kernel}_elsewhere")
+
+
+def versus_of(p, base, head):
+    said = call(p.mew, "run", "--versus", base, head, p.path("gate_mew", 0), "--max-time", "0.1")
     if said.returncode not in (0, 3):
         sys.exit(f"gate.py: {said.stderr}{said.stdout}")
     return said.returncode == 0
@@ -104,6 +113,7 @@ METHODS = {
     "mew gate, fresh processes": gate,
     "mew gate, other link": gate_other_link,
     "mew run --versus": versus,
+    "mew run --versus, other place": versus_other_place,
     "Google Benchmark, two runs, U test": gbench_ranks,
     "Google Benchmark, 12 pairs, sign test": gbench_signs,
 }
@@ -121,18 +131,18 @@ def quantile(x, q):
 
 
 def main():
-    if len(sys.argv) != 4 or not sys.argv[1].isdigit() or int(sys.argv[1]) < 1:
-        sys.exit("usage: gate.py TRIALS MEW DIRECTORY")
-    trials, cells, loads = int(sys.argv[1]), {}, []
+    if len(sys.argv) not in (4, 5) or not sys.argv[1].isdigit() or int(sys.argv[1]) < 1:
+        sys.exit("usage: gate.py TRIALS MEW DIRECTORY [WORD]")
+    trials, cells, loads, word = int(sys.argv[1]), {}, [], (sys.argv[4:] or [""])[0]
     with tempfile.TemporaryDirectory() as folder:
         p = Programs(sys.argv[2], sys.argv[3], folder)
         if not p.has_gbench:
             print("Google Benchmark is missing (libbenchmark-dev): mew alone")
         for method in METHODS:
-            if method.startswith("Google") and not p.has_gbench:
+            if word not in method or (method.startswith("Google") and not p.has_gbench):
                 continue
             for kernel, percents in KERNELS.items():
-                for percent in (0,) if method.endswith("other link") else percents:
+                for percent in (0,) if method.endswith(("other link", "other place")) else percents:
                     cells[method, kernel, percent] = []
         order = list(cells) * trials
         random.shuffle(order)
