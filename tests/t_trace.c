@@ -1,5 +1,5 @@
 /*
- * t_trace.c - the rings, the reader and the merge of the timeline, on clocks that the test sets.
+ * t_trace.c - the reader and the merge of the timeline, on clocks that the test sets, and the samples on it.
  */
 #include "config.h"
 
@@ -13,17 +13,10 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "cli_trace.h"
-#include "mew/trace.h"
+#include "fx_trace_rig.h"
 #include "trace_check.h"
-#include "trace_log.h"
 #include "trace_merge.h"
 #include "trace_samples.h"
 
@@ -31,64 +24,12 @@
 #define EPOCH (1700000000 * SECOND)
 #define ZERO (500 * SECOND)
 
-static char folder[32], said[2000];
-static int directory;
-
-static void say(const char *text)
-{
-	size_t n = strlen(said);
-
-	(void)snprintf(said + n, sizeof said - n, "%s\n", text);
-}
-
-static int make_folder(void **data)
-{
-	(void)data;
-	(void)strcpy(folder, "/tmp/mew-t_trace.XXXXXX");
-	assert_non_null(mkdtemp(folder));
-	directory = open(folder, O_RDONLY | O_DIRECTORY);
-	assert_true(directory >= 0);
-	said[0] = '\0';
-	return 0;
-}
-
-static int remove_folder(void **data)
-{
-	char command[200];
-
-	(void)data;
-	(void)close(directory);
-	(void)snprintf(command, sizeof command, "rm -rf %s %s.own %s.out", folder, folder, folder);
-	return system(command);
-}
-
-static void put_file(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	assert_non_null(f);
-	assert_true(fputs(text, f) >= 0);
-	assert_int_equal(fclose(f), 0);
-}
-
 static void put(const char *name, const char *text)
 {
 	char path[200];
 
-	(void)snprintf(path, sizeof path, "%s/%s", folder, name);
-	put_file(path, text);
-}
-
-static char *get_file(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	char *text = calloc(1, 100000);
-
-	assert_non_null(f);
-	assert_non_null(text);
-	assert_true(fread(text, 1, 99999, f) > 0);
-	assert_int_equal(fclose(f), 0);
-	return text;
+	(void)snprintf(path, sizeof path, "%s/%s", rig_folder, name);
+	rig_put_file(path, text);
 }
 
 #define OWN                                                                                                            \
@@ -106,32 +47,26 @@ static char *merge(const struct mew_clock_pair *pairs, size_t npairs, struct mew
 	struct mew_trace_verdict verdict;
 	struct mew_error err;
 	struct mew_trace_merge m = {
-		.own = own, .directory = directory, .output = output, .zero_ns = ZERO, .pairs = pairs, .npairs = npairs,
-		.say = say, .fixed_clock = true,
+		.own = own, .directory = rig_directory, .output = output, .zero_ns = ZERO, .pairs = pairs, .npairs = npairs,
+		.say = rig_say, .fixed_clock = true,
 	};
-	char before[sizeof said];
+	char before[sizeof rig_said];
 
-	(void)snprintf(own, sizeof own, "%s.own", folder);
-	(void)snprintf(output, sizeof output, "%s.out", folder);
-	put_file(own, OWN);
+	(void)snprintf(own, sizeof own, "%s.own", rig_folder);
+	(void)snprintf(output, sizeof output, "%s.out", rig_folder);
+	rig_put_file(own, OWN);
 	assert_int_equal(mew_trace_merge(&m, &err), MEW_OK);
-	memcpy(before, said, sizeof said);
-	assert_int_equal(mew_trace_check(output, say, &verdict, &err), MEW_OK);
+	memcpy(before, rig_said, sizeof rig_said);
+	assert_int_equal(mew_trace_check(output, rig_say, &verdict, &err), MEW_OK);
 	if (verdict.faults > 0)
-		fail_msg("%s", said);
-	memcpy(said, before, sizeof said);
+		fail_msg("%s", rig_said);
+	memcpy(rig_said, before, sizeof rig_said);
 	if (out != NULL)
 		*out = m;
-	return get_file(output);
+	return rig_get_file(output);
 }
 
 static const struct mew_clock_pair steady[] = { { ZERO, EPOCH, ZERO }, { ZERO + 10 * SECOND, EPOCH + 10 * SECOND, ZERO + 10 * SECOND } };
-
-static void has(const char *text, const char *part)
-{
-	if (strstr(text, part) == NULL)
-		fail_msg("no %s in\n%s", part, text);
-}
 
 /* --- the merge -------------------------------------------------------------------------------------------------- */
 
@@ -150,8 +85,8 @@ static void same_as_the_golden_file(void **data)
 	text = merge(steady, 2, NULL);
 	(void)snprintf(path, sizeof path, "%s/tests/golden/trace.json", srcdir != NULL ? srcdir : ".");
 	if (getenv("MEW_GOLDEN_UPDATE") != NULL)
-		put_file(path, text);
-	golden = get_file(path);
+		rig_put_file(path, text);
+	golden = rig_get_file(path);
 	assert_string_equal(text, golden);
 	free(golden);
 	free(text);
@@ -164,8 +99,8 @@ static void exact_to_the_nanosecond(void **data)
 	(void)data;
 	put("1.json", "[{\"ph\":\"i\",\"pid\":20,\"name\":\"i\",\"ts\":\"1700000003000000.123\"}]");
 	text = merge(steady, 2, NULL);
-	has(text, "\"ts\":3000000.123");
-	has(text, "\"ts\":1000.001,\"dur\":5000.000");
+	rig_has(text, "\"ts\":3000000.123");
+	rig_has(text, "\"ts\":1000.001,\"dur\":5000.000");
 	free(text);
 }
 
@@ -181,10 +116,10 @@ static void a_clock_step_moves_only_what_came_before_it(void **data)
 	put("1.json", "[{\"ph\":\"i\",\"pid\":20,\"name\":\"before\",\"ts\":1700000003000000},"
 		      "{\"ph\":\"i\",\"pid\":20,\"name\":\"after\",\"ts\":1700003607000000}]");
 	text = merge(pairs, 3, &m);
-	has(text, "\"name\":\"before\",\"ts\":3000000.000");
-	has(text, "\"name\":\"after\",\"ts\":7000000.000");
-	has(text, "\"clock_step_ns\":3600000000000");
-	has(said, "was set by 3600.000 s");
+	rig_has(text, "\"name\":\"before\",\"ts\":3000000.000");
+	rig_has(text, "\"name\":\"after\",\"ts\":7000000.000");
+	rig_has(text, "\"clock_step_ns\":3600000000000");
+	rig_has(rig_said, "was set by 3600.000 s");
 	free(text);
 }
 
@@ -195,8 +130,8 @@ static void a_sleep_is_said(void **data)
 
 	(void)data;
 	text = merge(pairs, 2, NULL);
-	has(text, "\"suspended_ns\":30000000000");
-	has(said, "slept for 30.000 s");
+	rig_has(text, "\"suspended_ns\":30000000000");
+	rig_has(rig_said, "slept for 30.000 s");
 	free(text);
 }
 
@@ -207,9 +142,9 @@ static void what_lies_before_the_run_moves_all(void **data)
 	(void)data;
 	put("1.json", "[{\"ph\":\"X\",\"pid\":20,\"name\":\"early\",\"ts\":1699999999000000,\"dur\":1}]");
 	text = merge(steady, 2, NULL);
-	has(text, "\"name\":\"early\",\"ts\":0.000");
-	has(text, "\"name\":\"run\",\"ts\":1000000.000");
-	has(text, "\"rebased_ns\":1000000000");
+	rig_has(text, "\"name\":\"early\",\"ts\":0.000");
+	rig_has(text, "\"name\":\"run\",\"ts\":1000000.000");
+	rig_has(text, "\"rebased_ns\":1000000000");
 	free(text);
 }
 
@@ -279,7 +214,7 @@ static void write_samples(size_t n, struct mew_trace_samples *s)
 	struct mew_error err;
 
 	put_worker();
-	assert_int_equal(mew_trace_samples_write(m, directory, s, &err), MEW_OK);
+	assert_int_equal(mew_trace_samples_write(m, rig_directory, s, &err), MEW_OK);
 	mew_model_free(m);
 }
 
@@ -295,15 +230,15 @@ static void samples_are_on_the_line_of_their_thread(void **data)
 	assert_int_equal(s.left_out, 0);
 	text = merge(steady, 2, &m);
 	assert_int_equal(m.thinned, 0);
-	has(text, "\"pid\":30,\"tid\":30,\"cat\":\"disabled-by-default-v8.cpu_profiler\",\"name\":\"Profile\",\"ts\":2001000.000,"
+	rig_has(text, "\"pid\":30,\"tid\":30,\"cat\":\"disabled-by-default-v8.cpu_profiler\",\"name\":\"Profile\",\"ts\":2001000.000,"
 		  "\"id\":\"0x1\",\"args\":{\"data\":{\"startTime\":2001000}}");
-	has(text, "\"functionName\":\"a \\\"case\\\"\"");
-	has(text, "{\"id\":2,\"parent\":1,\"callFrame\":{\"functionName\":\"caller\",\"scriptId\":0,\"url\":\"a.c\",\"lineNumber\":10,");
+	rig_has(text, "\"functionName\":\"a \\\"case\\\"\"");
+	rig_has(text, "{\"id\":2,\"parent\":1,\"callFrame\":{\"functionName\":\"caller\",\"scriptId\":0,\"url\":\"a.c\",\"lineNumber\":10,");
 	/* of times 100.4, 200.8, 301.2 and 502.0 us: the error of one is not added to the next */
-	has(text, "\"samples\":[3,2,4,2],\"blocked\":[0,0,1,0],\"weights_ns\":[100000,100001,100002,100004]},"
+	rig_has(text, "\"samples\":[3,2,4,2],\"blocked\":[0,0,1,0],\"weights_ns\":[100000,100001,100002,100004]},"
 		  "\"timeDeltas\":[100,101,100,201]");
-	has(text, "\"pid\":30,\"tid\":31,\"name\":\"thread_name\",\"args\":{\"name\":\"\\\"helper\\\"\"}");
-	has(text, "\"samples\":[3],\"weights_ns\":[100003]},\"timeDeltas\":[402]");
+	rig_has(text, "\"pid\":30,\"tid\":31,\"name\":\"thread_name\",\"args\":{\"name\":\"\\\"helper\\\"\"}");
+	rig_has(text, "\"samples\":[3],\"weights_ns\":[100003]},\"timeDeltas\":[402]");
 	free(text);
 }
 
@@ -319,7 +254,7 @@ static void more_samples_than_fit_are_thinned_and_counted(void **data)
 	assert_int_equal(s.written + s.left_out, 2500);
 	text = merge(steady, 2, &m);
 	assert_int_equal(m.thinned, s.left_out);
-	has(text, "\"samples_left_out\":16");
+	rig_has(text, "\"samples_left_out\":16");
 	free(text);
 }
 
@@ -352,7 +287,7 @@ static void profiles_of_other_programs_move_with_their_file(void **data)
 			 "\"args\":{\"data\":{\"cpuProfile\":{\"samples\":[1,1]},\"timeDeltas\":[5]}}},"
 			 "{\"ph\":\"P\",\"pid\":20,\"tid\":3,\"name\":\"V8Sample\",\"id\":7,\"ts\":1700000001000090,\"args\":{\"data\":{}}}]");
 	text = merge(steady, 2, &m);
-	has(text, "\"ts\":1000050.000,\"id\":\"0x1\",\"args\":{\"data\":{\"startTime\":1000000}}");
+	rig_has(text, "\"ts\":1000050.000,\"id\":\"0x1\",\"args\":{\"data\":{\"startTime\":1000000}}");
 	assert_int_equal(m.dropped, 1); /* the chunk without a begin */
 	assert_int_equal(m.bad, 2);     /* the one that does not add up, and what is neither */
 	free(text);
@@ -369,200 +304,10 @@ static void a_profile_of_another_clock_moves_nothing(void **data)
 			 "\"args\":{\"data\":{\"startTime\":0}}},"
 			 "{\"ph\":\"X\",\"pid\":20,\"tid\":3,\"name\":\"work\",\"ts\":1700000001000060,\"dur\":1}]");
 	text = merge(steady, 2, &m);
-	has(text, "\"ts\":1000060.000");
+	rig_has(text, "\"ts\":1000060.000");
 	assert_int_equal(m.dropped, 1);
 	free(text);
 }
-
-/* --- the writer's side ------------------------------------------------------------------------------------------ */
-
-static void *other_thread(void *data)
-{
-	mew_section("elsewhere")
-		mew_mark("m");
-	return data;
-}
-
-static void records_of_threads_are_written(void **data)
-{
-	char path[200], *text;
-	struct mew_trace_verdict v;
-	struct mew_error err;
-	pthread_t id;
-
-	(void)data;
-	(void)snprintf(path, sizeof path, "%s.out", folder);
-	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
-	for (int i = 0; i < 300; i++) { /* more threads than there are rings: they are used again */
-		assert_int_equal(pthread_create(&id, NULL, other_thread, NULL), 0);
-		assert_int_equal(pthread_join(id, NULL), 0);
-		if (i % 100 == 0)
-			mew_trace_drain();
-	}
-	mew_section(mew_trace_name("built \"at\" run time\n"))
-		mew_mark("m");
-	mew_trace_log_end();
-	text = get_file(path);
-	has(text, "\"name\":\"elsewhere\"");
-	has(text, "built \\\"at\\\" run time\\u000a");
-	free(text);
-	assert_int_equal(mew_trace_check(path, say, &v, &err), MEW_OK);
-	assert_true(v.cut);
-	if (v.faults > 0)
-		fail_msg("%s", said);
-}
-
-static void sections_that_were_left_end_with_what_is_around_them(void **data)
-{
-	struct mew_section outer, inner, late;
-	char path[200], *text;
-	struct mew_error err;
-	unsigned before;
-
-	(void)data;
-	(void)snprintf(path, sizeof path, "%s.out", folder);
-	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
-	outer = mew_section_begin("outer");
-	inner = mew_section_begin("inner");
-	mew_section_end(&outer); /* as after a longjmp: nobody ends the inner one */
-	before = mew_trace_sections();
-	late = mew_section_begin("late");
-	mew_trace_settle(before);
-	mew_section_end(&late); /* it is on the timeline already */
-	mew_section_end(&inner);
-	(void)mew_section_begin("last");
-	mew_trace_log_end();
-	text = get_file(path);
-	for (const char *name = "inner\0late\0last\0"; *name != '\0'; name += strlen(name) + 1) {
-		const char *at = strstr(text, name), *line;
-
-		assert_non_null(at);
-		line = strstr(at, "\"unfinished\":true");
-		assert_non_null(line);
-		assert_true(line < strchr(at, '\n'));
-	}
-	assert_null(strstr(strstr(text, "\"late\"") + 1, "\"late\""));
-	assert_true(strchr(strstr(text, "\"outer\""), '}') < strchr(strstr(text, "\"outer\""), '\n'));
-	assert_int_equal(*(strchr(strstr(text, "\"outer\""), '}') + 1), ','); /* without arguments */
-	free(text);
-}
-
-static void what_does_not_fit_is_counted(void **data)
-{
-	char path[200], *text;
-	struct mew_error err;
-
-	(void)data;
-	(void)snprintf(path, sizeof path, "%s.out", folder);
-	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
-	for (unsigned i = 0; i < MEW_TRACE_RECORDS + 7; i++)
-		mew_mark("m");
-	mew_trace_drain();
-	mew_trace_log_end();
-	text = get_file(path);
-	free(text);
-	(void)snprintf(path, sizeof path, "tail -n 1 %s.out | grep -q '\"records\":7}'", folder);
-	assert_int_equal(system(path), 0);
-}
-
-static void nothing_is_taken_without_a_trace(void **data)
-{
-	struct mew_section s = mew_section_begin("s");
-
-	(void)data;
-	assert_int_equal(s.start_, 0);
-	mew_section_end(&s);
-	mew_mark("m");
-	assert_int_equal(mew_stream_section(mew_stream("s"), "x", 1, 2), MEW_OK);
-}
-
-static void a_section_that_ends_before_it_starts_is_refused(void **data)
-{
-	char path[200];
-	struct mew_error err;
-
-	(void)data;
-	(void)snprintf(path, sizeof path, "%s.out", folder);
-	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
-	assert_int_equal(mew_stream_section(mew_stream("s"), "x", 5, 2), MEW_E_INVALID);
-	assert_int_equal(mew_stream_section(mew_stream(""), "x", 2, 5), MEW_E_INVALID);
-	mew_trace_log_end();
-}
-
-static void a_directory_that_is_a_link_is_refused(void **data)
-{
-	char link[200];
-	struct mew_error err;
-
-	(void)data;
-	(void)snprintf(link, sizeof link, "%s.own", folder);
-	assert_int_equal(symlink(folder, link), 0);
-	assert_int_equal(mew_trace_log_begin(link, NULL, &err), MEW_E_INVALID);
-	assert_int_equal(unlink(link), 0);
-}
-
-/* --- the command's side ----------------------------------------------------------------------------------------- */
-
-static size_t count_entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	size_t n = 0;
-
-	assert_non_null(dir);
-	for (struct dirent *d = readdir(dir); d != NULL; d = readdir(dir))
-		n += d->d_name[0] != '.';
-	(void)closedir(dir);
-	return n;
-}
-
-/* Begins a traced run in the folder; a child of it may leave by exit(), too. */
-static void leave_by_exit(bool with_child)
-{
-	struct mew_cli_trace t = { .file = "sub/t.json" };
-	pid_t child = -1;
-	int status = 0;
-
-	if (chdir(folder) != 0 || setenv("TMPDIR", folder, 1) != 0 || mew_cli_trace_begin(&t) != MEW_EXIT_FINE)
-		_exit(100);
-	if (count_entries(folder) != 2 || count_entries("sub") != 1) /* the directory of fragments, and sub/t.json.partial */
-		_exit(101);
-	if (with_child && (child = fork()) == 0)
-		exit(0);
-	if (with_child && (waitpid(child, &status, 0) != child || count_entries(folder) != 2 || count_entries("sub") != 1))
-		_exit(102);
-	exit(7);
-}
-
-static int code_of(void (*body)(bool), bool argument)
-{
-	int status;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		body(argument);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
-static void an_exit_leaves_nothing_behind(void **data)
-{
-	char path[200];
-
-	(void)data;
-	assert_int_equal(code_of(leave_by_exit, false), 7);
-	(void)snprintf(path, sizeof path, "%s/sub", folder);
-	assert_int_equal(count_entries(path), 0);
-	assert_int_equal(count_entries(folder), 1);
-}
-
-static void the_exit_of_a_child_takes_nothing_away(void **data)
-{
-	(void)data;
-	assert_int_equal(code_of(leave_by_exit, true), 7);
-	assert_int_equal(count_entries(folder), 1);
-}
-
 /* 1,000 cases of 5 phases: counted, since a clock would judge the machine. */
 static void a_large_run_is_small(void **data)
 {
@@ -572,7 +317,7 @@ static void a_large_run_is_small(void **data)
 	FILE *f;
 
 	(void)data;
-	(void)snprintf(path, sizeof path, "%s/mew-20-1.json", folder);
+	(void)snprintf(path, sizeof path, "%s/mew-20-1.json", rig_folder);
 	f = fopen(path, "w");
 	assert_non_null(f);
 	(void)fprintf(f, "[{\"ph\":\"M\",\"pid\":20,\"tid\":0,\"name\":\"mew_trace\",\"args\":{\"zero_ns\":\"%lld\"}},\n", (long long)ZERO);
@@ -582,7 +327,7 @@ static void a_large_run_is_small(void **data)
 	assert_int_equal(fclose(f), 0);
 	free(merge(steady, 2, &m));
 	assert_int_equal(m.events, 5000 + 4); /* and two names and two slices of its own */
-	(void)snprintf(path, sizeof path, "%s.out", folder);
+	(void)snprintf(path, sizeof path, "%s.out", rig_folder);
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(st.st_size < 5000 * 400);
 }
@@ -601,22 +346,14 @@ int main(void)
 		cmocka_unit_test(trees_are_bounded_too),
 		cmocka_unit_test(profiles_of_other_programs_move_with_their_file),
 		cmocka_unit_test(a_profile_of_another_clock_moves_nothing),
-		cmocka_unit_test(sections_that_were_left_end_with_what_is_around_them),
-		cmocka_unit_test(records_of_threads_are_written),
-		cmocka_unit_test(what_does_not_fit_is_counted),
-		cmocka_unit_test(nothing_is_taken_without_a_trace),
-		cmocka_unit_test(a_section_that_ends_before_it_starts_is_refused),
-		cmocka_unit_test(a_directory_that_is_a_link_is_refused),
-		cmocka_unit_test(an_exit_leaves_nothing_behind),
-		cmocka_unit_test(the_exit_of_a_child_takes_nothing_away),
 		cmocka_unit_test(a_large_run_is_small),
 	};
 	struct CMUnitTest with_folder[MEW_COUNTOF(trace)];
 
 	for (size_t i = 0; i < MEW_COUNTOF(trace); i++) {
 		with_folder[i] = trace[i];
-		with_folder[i].setup_func = make_folder;
-		with_folder[i].teardown_func = remove_folder;
+		with_folder[i].setup_func = rig_make_folder;
+		with_folder[i].teardown_func = rig_remove_folder;
 	}
 	return _cmocka_run_group_tests("trace", with_folder, MEW_COUNTOF(with_folder), NULL, NULL);
 }

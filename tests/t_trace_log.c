@@ -1,0 +1,236 @@
+/*
+ * t_trace_log.c - the rings of the timeline, sections that were left, and the end of a traced run.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli_trace.h"
+#include "fx_trace_rig.h"
+#include "mew/trace.h"
+#include "trace_check.h"
+#include "trace_log.h"
+
+/* --- the writer's side ------------------------------------------------------------------------------------------ */
+
+static void *other_thread(void *data)
+{
+	mew_section("elsewhere")
+		mew_mark("m");
+	return data;
+}
+
+static void records_of_threads_are_written(void **data)
+{
+	char path[200], *text;
+	struct mew_trace_verdict v;
+	struct mew_error err;
+	pthread_t id;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", rig_folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	for (int i = 0; i < 300; i++) { /* more threads than there are rings: they are used again */
+		assert_int_equal(pthread_create(&id, NULL, other_thread, NULL), 0);
+		assert_int_equal(pthread_join(id, NULL), 0);
+		if (i % 100 == 0)
+			mew_trace_drain();
+	}
+	mew_section(mew_trace_name("built \"at\" run time\n"))
+		mew_mark("m");
+	mew_trace_log_end();
+	text = rig_get_file(path);
+	rig_has(text, "\"name\":\"elsewhere\"");
+	rig_has(text, "built \\\"at\\\" run time\\u000a");
+	free(text);
+	assert_int_equal(mew_trace_check(path, rig_say, &v, &err), MEW_OK);
+	assert_true(v.cut);
+	if (v.faults > 0)
+		fail_msg("%s", rig_said);
+}
+
+static void sections_that_were_left_end_with_what_is_around_them(void **data)
+{
+	struct mew_section outer, inner, late;
+	char path[200], *text;
+	struct mew_error err;
+	unsigned before;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", rig_folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	outer = mew_section_begin("outer");
+	inner = mew_section_begin("inner");
+	mew_section_end(&outer); /* as after a longjmp: nobody ends the inner one */
+	before = mew_trace_sections();
+	late = mew_section_begin("late");
+	mew_trace_settle(before);
+	mew_section_end(&late); /* it is on the timeline already */
+	mew_section_end(&inner);
+	(void)mew_section_begin("last");
+	mew_trace_log_end();
+	text = rig_get_file(path);
+	for (const char *name = "inner\0late\0last\0"; *name != '\0'; name += strlen(name) + 1) {
+		const char *at = strstr(text, name), *line;
+
+		assert_non_null(at);
+		line = strstr(at, "\"unfinished\":true");
+		assert_non_null(line);
+		assert_true(line < strchr(at, '\n'));
+	}
+	assert_null(strstr(strstr(text, "\"late\"") + 1, "\"late\""));
+	assert_true(strchr(strstr(text, "\"outer\""), '}') < strchr(strstr(text, "\"outer\""), '\n'));
+	assert_int_equal(*(strchr(strstr(text, "\"outer\""), '}') + 1), ','); /* without arguments */
+	free(text);
+}
+
+static void what_does_not_fit_is_counted(void **data)
+{
+	char path[200], *text;
+	struct mew_error err;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", rig_folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	for (unsigned i = 0; i < MEW_TRACE_RECORDS + 7; i++)
+		mew_mark("m");
+	mew_trace_drain();
+	mew_trace_log_end();
+	text = rig_get_file(path);
+	free(text);
+	(void)snprintf(path, sizeof path, "tail -n 1 %s.out | grep -q '\"records\":7}'", rig_folder);
+	assert_int_equal(system(path), 0);
+}
+
+static void nothing_is_taken_without_a_trace(void **data)
+{
+	struct mew_section s = mew_section_begin("s");
+
+	(void)data;
+	assert_int_equal(s.start_, 0);
+	mew_section_end(&s);
+	mew_mark("m");
+	assert_int_equal(mew_stream_section(mew_stream("s"), "x", 1, 2), MEW_OK);
+}
+
+static void a_section_that_ends_before_it_starts_is_refused(void **data)
+{
+	char path[200];
+	struct mew_error err;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", rig_folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	assert_int_equal(mew_stream_section(mew_stream("s"), "x", 5, 2), MEW_E_INVALID);
+	assert_int_equal(mew_stream_section(mew_stream(""), "x", 2, 5), MEW_E_INVALID);
+	mew_trace_log_end();
+}
+
+static void a_directory_that_is_a_link_is_refused(void **data)
+{
+	char link[200];
+	struct mew_error err;
+
+	(void)data;
+	(void)snprintf(link, sizeof link, "%s.own", rig_folder);
+	assert_int_equal(symlink(rig_folder, link), 0);
+	assert_int_equal(mew_trace_log_begin(link, NULL, &err), MEW_E_INVALID);
+	assert_int_equal(unlink(link), 0);
+}
+
+/* --- the command's side ----------------------------------------------------------------------------------------- */
+
+static size_t count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	size_t n = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *d = readdir(dir); d != NULL; d = readdir(dir))
+		n += d->d_name[0] != '.';
+	(void)closedir(dir);
+	return n;
+}
+
+/* Begins a traced run in the folder; a child of it may leave by exit(), too. */
+static void leave_by_exit(bool with_child)
+{
+	struct mew_cli_trace t = { .file = "sub/t.json" };
+	pid_t child = -1;
+	int status = 0;
+
+	if (chdir(rig_folder) != 0 || setenv("TMPDIR", rig_folder, 1) != 0 || mew_cli_trace_begin(&t) != MEW_EXIT_FINE)
+		_exit(100);
+	if (count_entries(rig_folder) != 2 || count_entries("sub") != 1) /* the directory of fragments, and sub/t.json.partial */
+		_exit(101);
+	if (with_child && (child = fork()) == 0)
+		exit(0);
+	if (with_child && (waitpid(child, &status, 0) != child || count_entries(rig_folder) != 2 || count_entries("sub") != 1))
+		_exit(102);
+	exit(7);
+}
+
+static int code_of(void (*body)(bool), bool argument)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		body(argument);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void an_exit_leaves_nothing_behind(void **data)
+{
+	char path[200];
+
+	(void)data;
+	assert_int_equal(code_of(leave_by_exit, false), 7);
+	(void)snprintf(path, sizeof path, "%s/sub", rig_folder);
+	assert_int_equal(count_entries(path), 0);
+	assert_int_equal(count_entries(rig_folder), 1);
+}
+
+static void the_exit_of_a_child_takes_nothing_away(void **data)
+{
+	(void)data;
+	assert_int_equal(code_of(leave_by_exit, true), 7);
+	assert_int_equal(count_entries(rig_folder), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest trace_log[] = {
+		cmocka_unit_test(sections_that_were_left_end_with_what_is_around_them),
+		cmocka_unit_test(records_of_threads_are_written),
+		cmocka_unit_test(what_does_not_fit_is_counted),
+		cmocka_unit_test(nothing_is_taken_without_a_trace),
+		cmocka_unit_test(a_section_that_ends_before_it_starts_is_refused),
+		cmocka_unit_test(a_directory_that_is_a_link_is_refused),
+		cmocka_unit_test(an_exit_leaves_nothing_behind),
+		cmocka_unit_test(the_exit_of_a_child_takes_nothing_away),
+	};
+	struct CMUnitTest with_folder[MEW_COUNTOF(trace_log)];
+
+	for (size_t i = 0; i < MEW_COUNTOF(trace_log); i++) {
+		with_folder[i] = trace_log[i];
+		with_folder[i].setup_func = rig_make_folder;
+		with_folder[i].teardown_func = rig_remove_folder;
+	}
+	return _cmocka_run_group_tests("trace log", with_folder, MEW_COUNTOF(with_folder), NULL, NULL);
+}
