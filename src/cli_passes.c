@@ -13,8 +13,6 @@
 
 #include <stdio.h>
 
-static const char *const pass_names[MEW_PASSES] = { "time", "memory", "CPU" };
-
 size_t mew_cli_allocators(const struct mew_cli_run *r)
 {
 	return r->allocators.n > 0 ? r->allocators.n : 1;
@@ -33,7 +31,7 @@ size_t mew_cli_steps(const struct mew_cli_run *r, size_t i, enum mew_pass pass)
 bool mew_cli_show(struct mew_cli_run *r, const struct mew_plan_case *c, enum mew_pass pass, size_t steps)
 {
 	mew_cli_trace_tick();
-	mew_progress_show(&r->progress, c, c->key, (int)pass, pass_names[pass], steps, r->steps);
+	mew_progress_show(&r->progress, c, c->key, (int)pass, mew_pass_name(pass), steps, r->steps);
 	return !mew_cli_interrupted();
 }
 
@@ -127,7 +125,7 @@ void mew_cli_passes(struct mew_cli_run *r)
 		if (!r->cli->passes[pass] || (pass == MEW_PASS_MEMORY && mew_cli_lanes_begin(r)))
 			continue;
 		run_pass(r, (enum mew_pass)pass);
-		(void)snprintf(name, sizeof name, "%s pass", pass_names[pass]);
+		(void)snprintf(name, sizeof name, "%s pass", mew_pass_name(pass));
 		mew_cli_trace_since(start, "pass", name, NULL);
 	}
 	mew_cli_lanes_end(r, false);

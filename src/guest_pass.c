@@ -237,12 +237,11 @@ static void summarise(struct mew_guest_job *j, size_t name)
 
 void mew_guest_run_pass(struct mew_guest_job *j, enum mew_pass pass)
 {
-	static const char *const names[MEW_PASSES] = { "time", "memory", "CPU" };
 	unsigned processes = pass == MEW_PASS_TIME && !j->plan->dry_run ? j->plan->processes : 1;
 	const volatile int *cancelled = j->host->options->cancelled;
 
 	j->pass = pass;
-	j->pass_name = names[pass];
+	j->pass_name = mew_pass_name(pass);
 	memset(j->failed, 0, j->host->nnames);
 	for (unsigned i = 0; i < processes && (cancelled == NULL || *cancelled == 0); i++)
 		run_process(j, i);

@@ -47,6 +47,13 @@ static struct mew_open_case **find_open(struct mew_runner *r, uint32_t item, enu
 	return at;
 }
 
+const char *mew_pass_name(enum mew_pass pass)
+{
+	static const char *const names[MEW_PASSES] = { "time", "memory", "CPU" };
+
+	return names[pass];
+}
+
 /* --- the timeline ----------------------------------------------------------------------------------------------- */
 
 static void trace_since(uint64_t start_ns, const char *category, const char *name, const char *key)
@@ -63,14 +70,13 @@ static void trace_since(uint64_t start_ns, const char *category, const char *nam
 /* A worker serves one pass: its process is called after it. */
 static void trace_pass(enum mew_pass pass)
 {
-	static const char *const names[MEW_PASSES] = { "time", "memory", "CPU" };
 	static bool named;
 	char name[120];
 
 	if (named || !mew_trace_is_on() || !mew_worker_is_running())
 		return;
 	named = true;
-	(void)snprintf(name, sizeof name, "%s (%s pass)", program_invocation_short_name, names[pass]);
+	(void)snprintf(name, sizeof name, "%s (%s pass)", program_invocation_short_name, mew_pass_name(pass));
 	mew_trace_process(name, 1 + (int)pass);
 }
 

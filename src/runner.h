@@ -15,6 +15,9 @@ static inline enum mew_kind mew_pass_kind(enum mew_pass pass)
 	return pass == MEW_PASS_MEMORY ? MEW_KIND_MEMORY : pass == MEW_PASS_CPU ? MEW_KIND_CPU : MEW_KIND_TIME;
 }
 
+/* "time", "memory" or "CPU": the name of a pass for people. */
+const char *mew_pass_name(enum mew_pass pass);
+
 struct mew_request { /* run one block */
 	uint32_t item;           /* of the catalogue */
 	enum mew_pass pass;
