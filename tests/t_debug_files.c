@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fx_sym_rig.h"
@@ -254,6 +255,65 @@ static void a_library_in_memory_is_known_by_the_build_id_of_its_mapping(void **s
 	rig_close(&r);
 }
 
+/* What this program says of itself when it runs as a file in memory: 0, or the number of what is wrong. */
+static int look_at_myself(const char *build_id)
+{
+	struct mew_model *m = mew_model_new();
+	struct mew_sink sink = { .model = m };
+	uintptr_t pc = (uintptr_t)&look_at_myself + 1;
+	struct mew_error error;
+	int status, wrong = 0;
+
+	if (m == NULL || mew_modules_renew() != 0 || mew_sink_stack(&sink, mew_modules_current(), &pc, 1) == MEW_NO_STACK)
+		return 1;
+	status = mew_symbolise(m, NULL, &error);
+	if (m->nmodules != 1 || strcmp(m->modules[0].path, "/memfd:program") != 0)
+		wrong = 2;
+	else if (build_id[0] != '\0' && strcmp(m->modules[0].build_id, build_id) != 0)
+		wrong = 3;
+	else if (status == MEW_E_UNSUPPORTED)
+		wrong = 77;
+	else if (status != MEW_OK || m->locations[0].why == NULL ||
+		 strstr(m->locations[0].why, "/memfd:program was a file in memory (memfd)") == NULL)
+		wrong = 4;
+	mew_model_free(m);
+	return wrong;
+}
+
+/* In a forked child: become a copy of this program that lies in no file system. */
+static void become_copy_in_memory(char *build_id)
+{
+	char name[] = "program", *const arguments[] = { name, build_id, NULL };
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = memfd_create("program", MFD_CLOEXEC);
+	struct stat st;
+
+	if (from >= 0 && to >= 0 && fstat(from, &st) == 0 && sendfile(to, from, NULL, (size_t)st.st_size) == st.st_size)
+		(void)fexecve(to, arguments, environ);
+	_exit(100);
+}
+
+static void a_program_in_memory_is_known_and_says_so(void **state)
+{
+	char build_id[65];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(mew_modules_renew(), 0);
+	(void)snprintf(build_id, sizeof build_id, "%s",
+		       mew_modules_find(mew_modules_current(), (uintptr_t)&look_at_myself)->build_id);
+	pid = fork();
+	if (pid == 0)
+		become_copy_in_memory(build_id);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77) {
+		print_message("skipped: names are not read here\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void a_library_replaced_while_it_ran_is_not_named_by_the_new_one(void **state)
 {
 	struct sym_rig r;
@@ -276,7 +336,7 @@ static void a_library_replaced_while_it_ran_is_not_named_by_the_new_one(void **s
 	rig_close(&r);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_that_dwz_moved_are_read_from_the_shared_file),
@@ -284,8 +344,11 @@ int main(void)
 		cmocka_unit_test(packages_of_split_files_are_read_or_named),
 		cmocka_unit_test(a_library_that_was_closed_keeps_its_names),
 		cmocka_unit_test(a_library_in_memory_is_known_by_the_build_id_of_its_mapping),
+		cmocka_unit_test(a_program_in_memory_is_known_and_says_so),
 		cmocka_unit_test(a_library_replaced_while_it_ran_is_not_named_by_the_new_one),
 	};
 
+	if (argc > 1) /* run by one of the tests */
+		return look_at_myself(argv[1]);
 	return cmocka_run_group_tests_name("debug files", tests, NULL, NULL);
 }
