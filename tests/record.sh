@@ -14,9 +14,13 @@ if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
 fi
 
 cat >ends.c <<'C'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/wait.h>
 #include <unistd.h>
 int main(int argc, char **argv)
@@ -37,6 +41,15 @@ int main(int argc, char **argv)
 		_exit(7);
 	if (strcmp(how, "exec") == 0)
 		execl("/bin/echo", "echo", "became echo", (char *)0);
+	if (strcmp(how, "memory") == 0) { /* become a copy of this program that lies in no file system */
+		char *again[] = { "copy", "return", 0 };
+		int from = open("/proc/self/exe", O_RDONLY), to = memfd_create("copy", 0);
+
+		while (sendfile(to, from, 0, 1 << 20) > 0)
+			;
+		fexecve(to, again, environ);
+		return 1;
+	}
 	if (strcmp(how, "close") == 0)
 		for (int i = 3; i < 1024; i++)
 			close(i);
@@ -83,6 +96,13 @@ ends fork 3
 run "$mew" record --follow --memory --json r.json -- ./ends fork
 check "children are followed" 3
 exactly "a forked child has its own figures" ends/2 50 0
+
+run "$mew" record --follow --memory --cpu --json r.json --folded stacks -- ./ends memory
+check "a program that lies in memory alone is recorded" 0
+exactly "... with its own figures" 'memfd:copy' 100 50
+grep -q '"/memfd:copy was a file in memory (memfd) and went with its process"' r.json
+result "... and the reason why its functions have no names" $?
+rm -rf stacks
 
 # --- what cannot be recorded --------------------------------------------------------------------------------------------
 if gcc -static -o still ends.c 2>/dev/null; then
