@@ -122,36 +122,39 @@ function sortFew(list, compare) {
 /*
  * Where each frame lies: `order` holds the nodes row by row from left to right, `start[l]` says where row l begins,
  * `x` is the left edge in units of the metric. In a row the edges ascend, so that drawing can search instead of scan.
+ * Frames are visited with all that is below them, as they lie in memory: row by row each step would miss the cache.
  */
 function layOut(tree, metric) {
 	const total = totalsOf(tree, metric),
-		order = new Int32Array(tree.n),
-		rank = new Int32Array(tree.n).fill(-1);
-	const x = new Float64Array(tree.n),
-		start = [0],
-		kids = [],
-		{ first, next } = tree,
+		{ n, first, next, level } = tree,
+		rank = new Int32Array(n).fill(-1),
+		x = new Float64Array(n),
+		start = new Array(tree.deepest + 2).fill(0),
 		compare = orderOf(tree, total);
-	let used = 1;
-	rank[0] = 0;
-	for (let from = 0; from < used;) {
-		const to = used;
-		for (; from < to; from++) {
-			const node = order[from];
-			let left = x[node];
-			kids.length = 0;
-			for (let c = first[node]; c; c = next[c]) if (total[c] > 0) kids.push(c);
-			if (compare) sortFew(kids, compare);
-			for (const kid of kids) {
-				x[kid] = left;
-				left += total[kid];
-				rank[kid] = used;
-				order[used++] = kid;
-			}
+	for (let i = 0; i < n; i++) if (!i || total[i] > 0) start[level[i] + 1]++;
+	while (!start[start.length - 1]) start.pop();
+	start.forEach((_, l) => l && (start[l] += start[l - 1]));
+	const rows = start.length - 1,
+		used = start[rows],
+		order = new Int32Array(used),
+		free = start.slice(),
+		kids = [],
+		stack = [0];
+	while (stack.length) {
+		const node = stack.pop();
+		let left = x[node];
+		rank[node] = free[level[node]]++;
+		order[rank[node]] = node;
+		kids.length = 0;
+		for (let c = first[node]; c; c = next[c]) if (total[c] > 0) kids.push(c);
+		if (compare) sortFew(kids, compare);
+		for (const kid of kids) {
+			x[kid] = left;
+			left += total[kid];
 		}
-		start.push(to);
+		while (kids.length) stack.push(kids.pop());
 	}
-	return { total, order, rank, x, start, used, rows: start.length - 1, split: start.length - 1 };
+	return { total, order, rank, x, start, used, rows, split: rows };
 }
 
 // Open-addressed map from (parent, key, line) to a child, for building a tree whose size is not known.
