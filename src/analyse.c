@@ -243,6 +243,10 @@ static void set_absent(struct mew_model *m, struct mew_case *c, const char *why)
 		mew_model_absent(m, c, KIND, figures[i], why);
 }
 
+static const char no_samples[] = "no samples: the loop ended before the first one was due; raise the inner iterations or "
+				  "shorten the interval",
+		  no_samples_of_program[] = "no samples: the program ended before the first one was due; shorten the interval";
+
 static bool analyse_case(struct mew_model *m, struct mew_case *c)
 {
 	struct tally t = { .n = 0 };
@@ -257,8 +261,7 @@ static bool analyse_case(struct mew_model *m, struct mew_case *c)
 		if (t.n > 0)
 			is_done = is_done && set_top(m, c, &t) && set_functions(m, c, &t) && remark_unresolved(m, c, &t);
 		else
-			set_absent(m, c, "no samples: the loop ended before the first one was due; raise the inner "
-					 "iterations or shorten the interval");
+			set_absent(m, c, mew_model_fact(m, MEW_FACT_RECORDED) != NULL ? no_samples_of_program : no_samples);
 	}
 	free(t.all);
 	return is_done;

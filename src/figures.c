@@ -54,7 +54,7 @@ static const struct mew_figure memory_function_columns[] = {
 	FIGURE(mew_memory_function, 1, peak_bytes, U64, "By", "alive at the peak"),
 	FIGURE(mew_memory_function, 2, cumulative_bytes, U64, "By", "asked for by all its allocations"),
 	FIGURE(mew_memory_function, 3, allocations, U64, "1", "its allocations"),
-	FIGURE(mew_memory_function, 4, net_bytes, U64, "By", "still alive when the loop ended"),
+	FIGURE(mew_memory_function, 4, net_bytes, U64, "By", "still alive when the window closed"),
 };
 
 static const struct mew_figure live_point_columns[] = {
@@ -67,13 +67,13 @@ static const struct mew_figure memory_pool_columns[] = {
 	FIGURE(mew_memory_pool, 1, peak_bytes, U64, "By", "most alive at once"),
 	FIGURE(mew_memory_pool, 2, allocations, U64, "1", "its allocations"),
 	FIGURE(mew_memory_pool, 3, cumulative_bytes, U64, "By", "asked for by all its allocations"),
-	FIGURE(mew_memory_pool, 4, net_bytes, U64, "By", "still alive when the loop ended"),
+	FIGURE(mew_memory_pool, 4, net_bytes, U64, "By", "still alive when the window closed"),
 };
 
 static const struct mew_figure cpu_thread_columns[] = {
 	FIGURE(mew_cpu_thread_figures, 0, name, MEW_VALUE_TEXT, "text", "thread"),
 	FIGURE(mew_cpu_thread_figures, 1, tid, U64, "1", "the kernel's number of it"),
-	FIGURE(mew_cpu_thread_figures, 2, wall_time, F64, "s", "its time in the loop"),
+	FIGURE(mew_cpu_thread_figures, 2, wall_time, F64, "s", "its time in the window"),
 	FIGURE(mew_cpu_thread_figures, 3, cpu_time, F64, "s", "of that on a processor"),
 	FIGURE(mew_cpu_thread_figures, 4, sample_count, U64, "1", "its samples"),
 	FIGURE(mew_cpu_thread_figures, 5, sample_weight, F64, "s", "time that they stand for"),
@@ -141,24 +141,24 @@ static const struct mew_figure memory_figures[] = {
 	LIST(mew_memory_case, MEW_FIG_BY_POOL, by_pool, mew_memory_pool, memory_pool_columns,
 	     "what named pools announced", true),
 	MEMORY(BOOKKEEPING_BYTES, bookkeeping_bytes, U64, "By", "memory that mew itself needed, in no other figure"),
-	SPECIAL(JEMALLOC_ALLOCATED_OPEN, jemalloc_allocated_open, U64, "By", "jemalloc's stats.allocated, loop entered"),
-	SPECIAL(JEMALLOC_ALLOCATED_CLOSE, jemalloc_allocated_close, U64, "By", "jemalloc's stats.allocated, loop left"),
-	SPECIAL(JEMALLOC_ACTIVE_OPEN, jemalloc_active_open, U64, "By", "jemalloc's stats.active, loop entered"),
-	SPECIAL(JEMALLOC_ACTIVE_CLOSE, jemalloc_active_close, U64, "By", "jemalloc's stats.active, loop left"),
-	SPECIAL(JEMALLOC_RESIDENT_OPEN, jemalloc_resident_open, U64, "By", "jemalloc's stats.resident, loop entered"),
-	SPECIAL(JEMALLOC_RESIDENT_CLOSE, jemalloc_resident_close, U64, "By", "jemalloc's stats.resident, loop left"),
-	SPECIAL(JEMALLOC_RETAINED_OPEN, jemalloc_retained_open, U64, "By", "jemalloc's stats.retained, loop entered"),
-	SPECIAL(JEMALLOC_RETAINED_CLOSE, jemalloc_retained_close, U64, "By", "jemalloc's stats.retained, loop left"),
-	SPECIAL(JEMALLOC_FRAGMENTATION_OPEN, jemalloc_fragmentation_open, F64, "1", "1 - allocated / active, loop entered"),
-	SPECIAL(JEMALLOC_FRAGMENTATION_CLOSE, jemalloc_fragmentation_close, F64, "1", "1 - allocated / active, loop left"),
+	SPECIAL(JEMALLOC_ALLOCATED_OPEN, jemalloc_allocated_open, U64, "By", "jemalloc's stats.allocated, at the start"),
+	SPECIAL(JEMALLOC_ALLOCATED_CLOSE, jemalloc_allocated_close, U64, "By", "jemalloc's stats.allocated, at the end"),
+	SPECIAL(JEMALLOC_ACTIVE_OPEN, jemalloc_active_open, U64, "By", "jemalloc's stats.active, at the start"),
+	SPECIAL(JEMALLOC_ACTIVE_CLOSE, jemalloc_active_close, U64, "By", "jemalloc's stats.active, at the end"),
+	SPECIAL(JEMALLOC_RESIDENT_OPEN, jemalloc_resident_open, U64, "By", "jemalloc's stats.resident, at the start"),
+	SPECIAL(JEMALLOC_RESIDENT_CLOSE, jemalloc_resident_close, U64, "By", "jemalloc's stats.resident, at the end"),
+	SPECIAL(JEMALLOC_RETAINED_OPEN, jemalloc_retained_open, U64, "By", "jemalloc's stats.retained, at the start"),
+	SPECIAL(JEMALLOC_RETAINED_CLOSE, jemalloc_retained_close, U64, "By", "jemalloc's stats.retained, at the end"),
+	SPECIAL(JEMALLOC_FRAGMENTATION_OPEN, jemalloc_fragmentation_open, F64, "1", "1 - allocated / active, at the start"),
+	SPECIAL(JEMALLOC_FRAGMENTATION_CLOSE, jemalloc_fragmentation_close, F64, "1", "1 - allocated / active, at the end"),
 	LIST(mew_memory_case, MEW_FIG_LIVE_BY_ITERATION, live_by_iteration, mew_live_point, live_point_columns,
-	     "heap of the loop that is alive between iterations", true),
+	     "heap of the window that is alive between iterations", true),
 };
 
 #define CPU(number, member, type, unit, help) FIGURE(mew_cpu_case, MEW_FIG_##number, member, type, unit, help)
 #define CPU_LIST(number, member, row, fields, help) LIST(mew_cpu_case, MEW_FIG_##number, member, row, fields, help, false)
 static const struct mew_figure cpu_figures[] = {
-	CPU(WALL_TIME, wall_time, F64, "s", "how long the sampled loop took, pauses out, sampler included"),
+	CPU(WALL_TIME, wall_time, F64, "s", "how long the sampled window lasted, pauses out, sampler included"),
 	CPU(CPU_TIME, cpu_time, F64, "s", "CPU time of the same stretch, all threads"),
 	CPU(SAMPLE_COUNT, sample_count, U64, "1", "samples kept"),
 	CPU(SAMPLE_WEIGHT, sample_weight, F64, "s", "time the samples stand for"),
@@ -176,16 +176,16 @@ static const struct mew_figure cpu_figures[] = {
 	CPU(CLOCK, clock, MEW_VALUE_TEXT, "text", "wall or cpu: the time that the samples are spread over"),
 	CPU(ENGINE, engine, MEW_VALUE_TEXT, "text", "what made the samples"),
 	CPU(ENGINE_REASON, engine_reason, MEW_VALUE_TEXT, "text", "why no better engine did"),
-	CPU(OFF_CPU_TIME, off_cpu_time, F64, "s", "time of the loop in which its threads were on no processor"),
+	CPU(OFF_CPU_TIME, off_cpu_time, F64, "s", "time of the window in which its threads were on no processor"),
 	CPU(BLOCKED_WEIGHT, blocked_weight, F64, "s", "time of the samples that found their thread off the processor"),
 	CPU(SAMPLER_COST, sampler_cost, F64, "s", "time that sampling itself took, by the calibrated cost of a sample"),
-	CPU(WALL_TIME_CORRECTED, wall_time_corrected, F64, "s", "how long the loop took without the sampler"),
+	CPU(WALL_TIME_CORRECTED, wall_time_corrected, F64, "s", "how long it would have lasted without the sampler"),
 	CPU_LIST(BY_THREAD, by_thread, mew_cpu_thread_figures, cpu_thread_columns, "each thread of the case"),
 	CPU_LIST(STOPS, stops, mew_cpu_stop, cpu_stop_columns, "how the stacks of the samples ended"),
-	CPU(CYCLES, cycles, F64, "1", "processor cycles of the loop, all threads"),
-	CPU(INSTRUCTIONS, instructions, F64, "1", "instructions of the loop, all threads"),
-	CPU(CACHE_MISSES, cache_misses, F64, "1", "cache misses of the loop, all threads"),
-	CPU(BRANCH_MISSES, branch_misses, F64, "1", "mispredicted branches of the loop, all threads"),
+	CPU(CYCLES, cycles, F64, "1", "processor cycles of the window, all threads"),
+	CPU(INSTRUCTIONS, instructions, F64, "1", "instructions of the window, all threads"),
+	CPU(CACHE_MISSES, cache_misses, F64, "1", "cache misses of the window, all threads"),
+	CPU(BRANCH_MISSES, branch_misses, F64, "1", "mispredicted branches of the window, all threads"),
 	CPU_LIST(CPU_BY_FUNCTION, by_function, mew_cpu_function, cpu_function_columns, "functions by their own time"),
 };
 

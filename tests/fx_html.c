@@ -349,6 +349,30 @@ static void build_codec(struct mew_model *m, bool before)
 	codec_facts(m);
 }
 
+static void build_recorded(struct mew_model *m)
+{
+	struct program p;
+	uint32_t seed = 11;
+
+	codec_places(m, &p, false);
+	for (unsigned i = 0; i < 2; i++) {
+		struct mew_case *c = mew_model_case(m, i == 0 ? "bench_codec" : "bench_codec/2", NULL);
+		const struct mew_memory_case *row = &c->memory;
+
+		c->label = mew_model_string(m, "./bench_codec --level 9 corpus.tar");
+		codec_case(m, &p, c, i == 0 ? 3000 : 40, &seed);
+		set_memory(m, c);
+		set_cpu(m, c, "copy_match (inflate.c:262)", 0.214);
+		mew_model_u64(c, MEW_KIND_MEMORY, MEW_FIG_MEMORY_ITERATIONS, 1);
+		mew_model_f64(c, MEW_KIND_MEMORY, MEW_FIG_ALLOCATIONS_PER_ITERATION, (double)row->total_allocations);
+		mew_model_f64(c, MEW_KIND_MEMORY, MEW_FIG_BYTES_PER_ITERATION, (double)row->cumulative_bytes);
+		mew_model_list(m, c, MEW_KIND_MEMORY, MEW_FIG_LIVE_BY_ITERATION, NULL, 0);
+		mew_model_u64(c, MEW_KIND_CPU, MEW_FIG_CPU_ITERATIONS, 1);
+	}
+	(void)mew_model_add_fact(m, MEW_FACT_RECORDED, "whole programs");
+	codec_facts(m);
+}
+
 /* --- the other shapes ------------------------------------------------------------------------------------------- */
 
 static void build_hostile(struct mew_model *m)
@@ -384,6 +408,20 @@ static void build_hostile(struct mew_model *m)
 	c = mew_model_case(m, "__proto__", NULL);
 	mew_model_fail(m, c, MEW_KIND_CPU, MEW_E_BODY, fx_html_hostile_names[0]);
 	c->output = mew_model_string(m, fx_html_hostile_names[1]);
+}
+
+static void build_many(struct mew_model *m, size_t cases)
+{
+	char key[32];
+
+	for (size_t i = 0; i < cases; i++) {
+		struct mew_case *c;
+
+		(void)snprintf(key, sizeof key, "many/%07zu", i);
+		c = mew_model_case(m, key, "./many");
+		(void)mew_model_row(m, c, MEW_KIND_TIME);
+		mew_model_f64(c, MEW_KIND_TIME, MEW_FIG_MEDIAN_NS, 100 + (double)i);
+	}
 }
 
 static void build_large(struct mew_model *m, size_t frames)
@@ -424,8 +462,12 @@ struct mew_model *fx_html_model(const char *shape, size_t frames)
 		build_codec(m, false);
 	} else if (strcmp(shape, "before") == 0) {
 		build_codec(m, true);
+	} else if (strcmp(shape, "recorded") == 0) {
+		build_recorded(m);
 	} else if (strcmp(shape, "hostile") == 0) {
 		build_hostile(m);
+	} else if (strcmp(shape, "many") == 0) {
+		build_many(m, frames);
 	} else if (strcmp(shape, "large") == 0) {
 		build_large(m, frames);
 	} else if (strcmp(shape, "empty") != 0) {

@@ -255,6 +255,12 @@ static void without_samples_the_top_is_absent_and_says_why(void **state)
 	assert_non_null(strstr(mew_row_why(head, MEW_FIG_TOP_FUNCTION), "no samples"));
 	assert_true(mew_row_has(head, MEW_FIG_SAMPLE_COUNT));
 	assert_int_equal(f.row->cpu.sample_count, 0);
+	assert_non_null(strstr(mew_row_why(head, MEW_FIG_TOP_FUNCTION), "the loop"));
+	end(&f);
+	begin(&f);
+	assert_int_equal(mew_model_add_fact(f.model, MEW_FACT_RECORDED, "whole programs"), 0);
+	analyse(&f);
+	assert_null(strstr(mew_row_why(mew_case_row(f.row, MEW_KIND_CPU), MEW_FIG_TOP_FUNCTION), "loop"));
 	end(&f);
 }
 

@@ -53,7 +53,7 @@ function card(row, title, name, unit, note) {
 	return make(
 		'div',
 		{ className: text ? 'card long' : 'card' },
-		make('span.soft', title),
+		make('span.soft', worded(title)),
 		text ? make('b.mono.clip', { title: visible(value) }, visible(value)) : make('b', number(value, unit)),
 		make('small', /NaN/.test(small) ? '' : small)
 	);
@@ -156,7 +156,9 @@ function cpuNotes(row, notes) {
 		notes.push(
 			'Only ' +
 				o.sample_count +
-				' samples: shares are rough. Raise --inner-iterations or shorten --cpu=INTERVAL.'
+				' samples: shares are rough. ' +
+				(report.recorded ? 'Record for longer' : 'Raise --inner-iterations') +
+				' or shorten --cpu=INTERVAL.'
 		);
 	}
 	if (o.lost) notes.push(some(o.lost) + ' samples were lost; the shares are of those that were kept.');
@@ -304,7 +306,7 @@ function detailFigures(node) {
 			)
 		);
 	}
-	if (row.of.iterations && !(shown.kind === 'memory' && (shown.metric === 0 || shown.metric === 3))) {
+	if (row.of.iterations && !report.recorded && !(shown.kind === 'memory' && (shown.metric === 0 || shown.metric === 3))) {
 		out.push(pair('Per iteration', plain(total / row.of.iterations, unit)));
 	}
 	return out;

@@ -34,7 +34,7 @@ function joinFunctions() {
 function pairCases() {
 	const name = (c) => base(c.program || '');
 	for (const c of report.cases) {
-		const same = report.base.cases.filter((other) => other.key === c.key && other.allocator === c.allocator);
+		const same = (report.base.byKey.get(c.key) || []).filter((other) => other.allocator === c.allocator);
 		c.was = same.length > 1 ? same.find((other) => name(other) === name(c)) : same[0];
 		if (!c.was) continue;
 		c.was.met = true;

@@ -2,6 +2,9 @@
 
 const sorting = { column: -1, down: true };
 
+// A table of all of a million cases would stop the browser.
+let mostRows = 1000;
+
 const GRADES = {
 	A: 'Quiet machine',
 	B: 'Mostly quiet machine',
@@ -30,7 +33,7 @@ const COLUMNS = [
 		title: 'Peak',
 		of: 'peak_bytes',
 		unit: 'By',
-		help: 'Most bytes the loop had alive at once'
+		help: 'Most bytes alive at once'
 	},
 	{
 		kind: 'memory',
@@ -46,7 +49,7 @@ const COLUMNS = [
 		unit: 'By',
 		help: 'Bytes requested per iteration'
 	},
-	{ kind: 'memory', title: 'Net', of: 'net_bytes', unit: 'By', help: 'Bytes still alive when the loop ended' },
+	{ kind: 'memory', title: 'Net', of: 'net_bytes', unit: 'By', help: 'Bytes still alive at the end' },
 	{
 		kind: 'cpu',
 		title: 'Top function',
@@ -135,7 +138,7 @@ function valueOf(column, c) {
 }
 
 function groupOf(column) {
-	return column.group || { time: 'Time per iteration', memory: 'Memory', cpu: 'CPU' }[column.kind];
+	return worded(column.group || '') || { time: 'Time per iteration', memory: 'Memory', cpu: 'CPU' }[column.kind];
 }
 
 function caseRow(c, at, columns) {
@@ -202,7 +205,7 @@ function sortCases(columns) {
 function headCell(column, i) {
 	const active = sorting.column === i,
 		first = !!column.text;
-	return sortHead(column.title, column.text ? 'text' : '', active, sorting.down, column.help, () => {
+	return sortHead(worded(column.title), column.text ? 'text' : '', active, sorting.down, worded(column.help), () => {
 		if (active && sorting.down === first) sorting.column = -1;
 		else Object.assign(sorting, { column: i, down: active ? !sorting.down : !first });
 		drawCases();
@@ -214,7 +217,7 @@ function drawCases() {
 	const columns = (report.base ? PAIR_COLUMNS : COLUMNS).filter((column) =>
 		report.cases.some((c) => c.rows[column.kind])
 	);
-	const groups = make('tr', make('th', { scope: 'col', rowSpan: 2 }, 'Case')),
+	const groups = make('tr', make('th', { scope: 'col', rowSpan: 2 }, report.recorded ? 'Program' : 'Case')),
 		heads = make('tr');
 	columns.forEach((column, i) => {
 		const first = i === 0 || groupOf(columns[i - 1]) !== groupOf(column),
@@ -235,8 +238,22 @@ function drawCases() {
 		if (first && i) head.classList.add('group');
 		heads.append(head);
 	});
-	const body = make('tbody', ...sortCases(columns).map((at) => caseRow(report.cases[at], at, columns)));
+	const all = sortCases(columns),
+		body = make('tbody', ...all.slice(0, mostRows).map((at) => caseRow(report.cases[at], at, columns)));
 	ui.cases.replaceChildren(make('table.cases', make('thead', groups, heads), body));
+	if (all.length > mostRows) {
+		const more = () => {
+			mostRows *= 2;
+			drawCases();
+		};
+		ui.cases.append(
+			make(
+				'button.more',
+				{ onclick: more },
+				'The first ' + whole(mostRows) + ' of ' + whole(all.length) + ' are shown: show more'
+			)
+		);
+	}
 	ui.legend.textContent = legendText(new Set(columns.map((column) => column.kind)));
 }
 
@@ -246,17 +263,24 @@ function legendText(kinds) {
 		return (
 			'Ratio: head divided by base. ▲ and ▼: exact figures that differ, ' +
 			'and medians whose 95 % intervals do not meet. ' +
-			(lost.length ? 'In the base alone: ' + lost.join(', ') + '.' : '')
+			(lost.length
+				? 'In the base alone: ' +
+					lost.slice(0, 50).join(', ') +
+					(lost.length > 50 ? ' and ' + whole(lost.length - 50) + ' more.' : '.')
+				: '')
 		);
 	}
 	return (
 		(kinds.has('memory')
-			? 'Peak: most bytes alive at once. Net: bytes still alive when the loop ended. '
+			? 'Peak: most bytes alive at once. Net: bytes still alive at the end. '
 			: '') +
 		(kinds.has('cpu')
 			? 'Self share: the function’s own time, with half the width of its 95 % interval. '
 			: '') +
-		'Every figure is of the timing loop alone. – means not measured: point at it for the reason.'
+		(report.recorded
+			? 'Every figure is of ' + visible(report.recorded) + '.'
+			: 'Every figure is of the timing loop alone.') +
+		' – means not measured: point at it for the reason.'
 	);
 }
 
@@ -309,7 +333,7 @@ function showOverview() {
 	ui.title.textContent = programs.length ? programs.map(visible).join(', ') : 'Benchmark report';
 	ui.program.textContent = '';
 	ui.summary.textContent =
-		counted(report.cases.length, 'case') +
+		counted(report.cases.length, report.recorded ? 'recorded program' : 'case') +
 		(failed ? ', ' + failed + ' with a failure' : '') +
 		(report.base ? ' · compared with a base of ' + report.base.cases.length : '') +
 		' · mew ' +

@@ -145,8 +145,8 @@ function emptiness(row) {
 	if (graph.chosen !== graph.source) return 'The filters leave nothing: take one away.';
 	return shown.kind === 'memory'
 		? shown.metric === 3
-			? 'Nothing is still alive at the end of the loop.'
-			: 'The loop allocates nothing.'
+			? 'Nothing is still alive at the end.'
+			: 'Nothing was allocated.'
 		: 'No sample was taken.';
 }
 
@@ -384,10 +384,11 @@ function drawHead(c) {
 		.filter(Boolean)
 		.join(' · ');
 	ui.program.textContent = visible(base(c.program || ''));
-	ui.which.replaceChildren(
-		...report.cases.map((other, i) =>
-			make('option', { value: i, selected: i === shown.at }, titleOf(other))
-		)
+	const from = Math.max(0, shown.at - 500); // a list of a million would stop the browser
+	options(
+		ui.which,
+		report.cases.slice(from, from + 1000).map((other, i) => [from + i, titleOf(other)]),
+		shown.at
 	);
 	document.title = titleOf(c) + ' – mew';
 }

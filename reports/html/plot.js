@@ -27,7 +27,7 @@ function drawCurve() {
 			canvas,
 			make(
 				'figcaption.soft',
-				'Heap of the loop alive after each iteration (' +
+				'Heap alive after each iteration (' +
 					whole(points[points.length - 1][0]) +
 					'); the peak was ' +
 					plain(row.of.peak_bytes, 'By') +
@@ -188,9 +188,8 @@ const inSight = new IntersectionObserver((entries) => {
 });
 
 function distributionCell(row) {
-	const at = report.cases.findIndex((c) => c.rows.time === row),
-		box = make('span.dist', { role: 'img', 'aria-label': 'Distribution of the samples' });
-	box.at = at;
+	const box = make('span.dist', { role: 'img', 'aria-label': 'Distribution of the samples' });
+	box.at = row.at;
 	inSight.observe(box);
 	return box;
 }

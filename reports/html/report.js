@@ -33,6 +33,12 @@ const shown = {
 	middle: ''
 };
 
+// A recorded program runs once and has no loop: what a text says of iterations is left out.
+function worded(text) {
+	if (!report.recorded) return text;
+	return { 'Allocs/iter': 'Allocations', 'Bytes/iter': 'Allocated' }[text] || text.replace(' per iteration', '');
+}
+
 async function readHeader() {
 	const head = JSON.parse(new TextDecoder().decode(await unpack(0)));
 	if (head.schema !== SCHEMA) {
@@ -45,6 +51,7 @@ async function readHeader() {
 	f.lower = f.name.map((name) => name.toLowerCase());
 	report.modules = head.modules.map(visible);
 	report.files = head.files.map(visible);
+	report.recorded = Object.fromEntries(head.facts).recorded;
 	readCases(report);
 	if (report.base) {
 		readCases(report.base);
@@ -69,10 +76,14 @@ function nameRanks() {
 
 function readCases(of) {
 	of.programs = new Set();
-	for (const c of of.cases) {
+	of.byKey = new Map();
+	of.cases.forEach((c, at) => {
+		if (!of.byKey.has(c.key)) of.byKey.set(c.key, []);
+		of.byKey.get(c.key).push(c);
 		if (c.program) of.programs.add(base(c.program));
-		for (const kind of KINDS) if (c.rows[kind]) fillRow(c.rows[kind], report.figures[kind]);
-	}
+		else if (report.recorded) of.programs.add(c.key.replace(/\/\d+$/, ''));
+		for (const kind of KINDS) if (c.rows[kind]) fillRow(c.rows[kind], report.figures[kind], at);
+	});
 }
 
 // A function that is not in the table: of the base, or what stands for a thread.
@@ -96,7 +107,8 @@ function threadFunction(number) {
 }
 
 // Values and reasons by the names of the figures.
-function fillRow(row, figures) {
+function fillRow(row, figures, at) {
+	row.at = at;
 	row.ok = row.status === 'MEW_OK';
 	row.has = (name) => row.of[name] !== undefined;
 	row.of = {};
@@ -120,7 +132,7 @@ report.rootLabel = () =>
 	(graph.tree.halves ? shown.middle : shown.view === 'callers' ? 'all functions by their own cost' : 'all') +
 	' · ' +
 	plain(graph.lay.total[0], report.metric()[1]) +
-	(comparing() && (shown.kind === 'cpu' || shown.metric % 3) ? ' per iteration' : '');
+	(comparing() && (shown.kind === 'cpu' || shown.metric % 3) ? worded(' per iteration') : '');
 // The row of the base for the case shown; its kind has a tree on both sides.
 report.was = () => report.current().was && report.current().was.rows[shown.kind];
 
@@ -136,7 +148,7 @@ function weightNow() {
 
 // Does another program have a case of this key?
 function isAmbiguous(c) {
-	return report.cases.some((other) => other.key === c.key && other.program !== c.program);
+	return report.byKey.get(c.key).some((other) => other.program !== c.program);
 }
 
 function titleOf(c) {

@@ -84,6 +84,43 @@ test('doubts are told: few samples, cut stacks, what was not measured', async (p
 	ok((await text(page, '#notes')).includes('Less than 20 times an empty loop'), 'a loop too short to trust');
 });
 
+test('a recorded program has no loop and no iterations', async (page) => {
+	await open(page, 'recorded');
+	const said = await page.$eval('#overview', (box) =>
+		[box.textContent, ...[...box.querySelectorAll('[title]')].map((node) => node.title)].join(' ')
+	);
+	equal(said.match(/\bloop\b|\/iter|iteration|\bcases?\b/i), null, 'the overview');
+	equal(await text(page, '#title'), 'bench_codec');
+	ok((await text(page, '#legend')).includes('Every figure is of whole programs.'), 'what the figures are of');
+	ok((await text(page, '#cases thead')).includes('Allocations'), 'a count of the whole');
+	for (const kind of ['cpu', 'memory']) {
+		await open(page, 'recorded', '#case=bench_codec%2F2&kind=' + kind);
+		equal((await text(page, '#case')).match(/\bloop\b|\/iter/), null, kind);
+		equal((await text(page, '#details')).includes('Per iteration'), false, kind);
+	}
+	await open(page, 'recorded', '#case=bench_codec%2F2&kind=cpu');
+	ok((await text(page, '#notes')).includes('Record for longer or shorten --cpu=INTERVAL'), 'the remedy');
+});
+
+test('of very many cases the first are shown, and more when asked; sorting and links are about all', async (page) => {
+	await open(page, 'many');
+	const rows = () => page.locator('#cases tbody tr').count();
+	equal(await rows(), 1000, 'rows');
+	equal(await text(page, '.more'), 'The first 1,000 of 5,000 are shown: show more');
+	await page.click('#cases thead button:has-text("Median")');
+	ok((await text(page, '#cases tbody tr:nth-child(1)')).includes('many/0004999'), 'the slowest of all');
+	for (const want of [2000, 4000, 5000]) {
+		await page.click('.more');
+		equal(await rows(), want, 'rows after a click');
+	}
+	equal(await page.locator('.more').count(), 0, 'nothing left to show');
+	await open(page, 'many', '#case=many%2F0003000');
+	equal((await state(page)).case, 'many/0003000');
+	equal(await page.$eval('#which', (box) => [box.length, box.selectedOptions[0].textContent]), [1000, 'many/0003000']);
+	await page.keyboard.press(']');
+	await page.waitForFunction(() => window.mew.state().case === 'many/0003001');
+});
+
 test('hostile names are text and nothing else', async (page) => {
 	await open(page, 'hostile');
 	const clean = () =>

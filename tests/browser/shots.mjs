@@ -14,6 +14,8 @@ const VIEWS = [
 	['sandwich', 'codec', INFLATE + '&view=sandwich&of=copy_match'],
 	['functions', 'codec', INFLATE + '&view=table'],
 	['source', 'source', INFLATE + '&zoom=mew_body_codec%2Fcodec_run%2Fstream_process'],
+	['recorded-overview', 'recorded', ''],
+	['recorded', 'recorded', '#case=bench_codec&kind=memory'],
 	['failed', 'codec', '#case=codec%2Ftruncated'],
 	['diff-overview', 'compared', ''],
 	['diff-cpu', 'compared', INFLATE],
