@@ -1,10 +1,11 @@
 /*
- * cli.c - flags: one table serves the parser and --help; report formats bring their own flags.
+ * cli.c - what the flags of cli_flags.c mean: their values, and what goes together.
  * Layer L6. The command's thread.
  */
 #include "config.h"
 
 #include "cli.h"
+#include "cli_flags.h"
 #include "cli_trace.h"
 #include "elf_names.h"
 #include "lanes.h"
@@ -14,7 +15,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,75 +22,6 @@
 #include <string.h>
 
 #define ALLOCATOR_PROCESSES 8u /* all on one side tell each two of four allocators apart at 95 % */
-
-enum flag_id {
-	F_MIN_TIME = 256, F_MAX_TIME, F_MIN_WARMUP, F_REPETITIONS, F_PROCESSES, F_INTERLEAVE, F_LATENCY, F_MEMORY, F_CPU, F_CLOCK,
-	F_INNER, F_ALL, F_HOOK, F_JOBS, F_TIMEOUT, F_CAPTURE, F_DRY_RUN, F_VERSUS, F_SEED, F_EMBED_SOURCE, F_DEBUGINFOD, F_GBENCH, F_COLOR, F_PROGRESS, F_TRACE, F_REDACT,
-	F_VERSION, F_HELP, F_FOLLOW, F_START_AFTER, F_START_ON, F_STOP_ON,
-	F_ALLOCATOR, F_REPORT
-};
-
-struct flag {
-	int id;           /* the letter, or enum flag_id */
-	const char *name; /* long name; NULL: letter only */
-	int argument;     /* of getopt.h */
-	const char *shown, *help;
-};
-
-static const struct flag flags[] = {
-	{ 'k', NULL, required_argument, "-k RE", "cases whose name or label matches the extended regular expression" },
-	{ 'F', NULL, required_argument, "-F TEXT", "cases whose name or label contains the text" },
-	{ 't', NULL, required_argument, "-t TAG", "cases with the tag; given twice: with either" },
-	{ F_MIN_TIME, "min-time", required_argument, "--min-time S|Nx", "measure a case at least S seconds, or exactly N iterations" },
-	{ F_MAX_TIME, "max-time", required_argument, "--max-time S", "and at most S seconds (0.5)" },
-	{ F_MIN_WARMUP, "min-warmup-time", required_argument, "--min-warmup-time S", "warm up S seconds before each repetition (0.01)" },
-	{ F_REPETITIONS, "repetitions", required_argument, "--repetitions N", "measure each case N times (1)" },
-	{ F_PROCESSES, "processes", required_argument, "--processes N", "in N fresh processes (1)" },
-	{ F_INTERLEAVE, "interleave", no_argument, "--interleave", "take the repetitions of all cases in turn" },
-	{ F_LATENCY, "latency", no_argument, "--latency", "time single calls: percentiles are of calls" },
-	{ F_MEMORY, "memory", optional_argument, "--memory[=ITERS]", "memory pass: exact allocations of ITERS iterations (100)" },
-	{ F_CPU, "cpu", optional_argument, "--cpu[=INTERVAL]", "CPU pass: a sample every INTERVAL seconds (0.0001)" },
-	{ F_CLOCK, "clock", required_argument, "--clock wall|cpu", "spread the CPU pass's samples over wall or CPU time (wall)" },
-	{ F_INNER, "inner-iterations", required_argument, "--inner-iterations N", "exactly N iterations in the CPU pass" },
-	{ F_ALL, "all", no_argument, "--all", "timing, memory and CPU passes" },
-	{ F_ALLOCATOR, "allocator", required_argument, "--allocator LIST", "under each of: system, jemalloc, tcmalloc, mimalloc, a file's path" },
-	{ F_HOOK, "hook", required_argument, "--hook NAME", "run the program's hook of that name" },
-	{ F_JOBS, "jobs", required_argument, "--jobs N", "memory pass: N processes at once; 0: as many as processors (1)" },
-	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a pass fails (none)" },
-	{ F_CAPTURE, "capture", required_argument, "--capture yes|no", "keep what bodies print apart, show it for failed cases (yes)" },
-	{ F_DRY_RUN, "dry-run", no_argument, "--dry-run", "run each case once, without figures" },
-	{ F_VERSUS, "versus", required_argument, "--versus KEY KEY", "compare two cases inside one process: is the second slower" },
-	{ F_SEED, "seed", required_argument, "--seed N", "of the order in which --versus takes its samples" },
-	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
-	{ F_DEBUGINFOD, "debuginfod", optional_argument, "--debuginfod[=S]", "ask DEBUGINFOD_URLS for missing debug information, at most S seconds (30)" },
-	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the run on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
-	{ F_REDACT, "redact", required_argument, "--redact RE", "show the command line in it, \"***\" for what matches" },
-	{ F_GBENCH, "gbench-program", no_argument, "--gbench-program", "BENCH is a program of Google Benchmark" },
-	{ 'q', NULL, no_argument, "-q", "tables alone" },
-	{ 'v', NULL, no_argument, "-v", "every figure, and why one is absent" },
-	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
-	{ F_PROGRESS, "progress", required_argument, "--progress WHEN", "auto, always or never, on standard error" },
-	{ F_VERSION, "version", no_argument, "--version", "print the version" },
-	{ F_HELP, "help", no_argument, "--help", "print this" },
-};
-
-static const struct flag record_flags[] = {
-	{ F_MEMORY, "memory", no_argument, "--memory", "its allocations (both, unless one of the two is given)" },
-	{ F_CPU, "cpu", optional_argument, "--cpu[=INTERVAL]", "where its time goes: a sample every INTERVAL seconds (0.001)" },
-	{ F_CLOCK, "clock", required_argument, "--clock cpu|wall", "spread the samples over CPU or wall time (cpu)" },
-	{ F_FOLLOW, "follow", no_argument, "--follow", "its children too, and what it becomes by exec" },
-	{ F_START_AFTER, "start-after", required_argument, "--start-after S", "leave out its first S seconds" },
-	{ F_START_ON, "start-on", required_argument, "--start-on FUNCTION", "leave out what is before FUNCTION is entered first" },
-	{ F_STOP_ON, "stop-on", required_argument, "--stop-on FUNCTION", "and what follows when FUNCTION is entered" },
-	{ F_EMBED_SOURCE, "embed-source", no_argument, "--embed-source", "put the source lines around hot lines into --html" },
-	{ F_DEBUGINFOD, "debuginfod", optional_argument, "--debuginfod[=S]", "ask DEBUGINFOD_URLS for missing debug information, at most S seconds (30)" },
-	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "processes and threads on a timeline (" MEW_TRACE_DEFAULT ")" },
-	{ F_REDACT, "redact", required_argument, "--redact RE", "show the command line in it, \"***\" for what matches" },
-	{ 'q', NULL, no_argument, "-q", "do not say which files were written" },
-	{ 'v', NULL, no_argument, "-v", "every figure, and why one is absent" },
-	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
-	{ F_HELP, "help", no_argument, "--help", "print this" },
-};
 
 /* Names come from files and programs: none may move the cursor of the terminal or forge a line. */
 void mew_cli_complain(const char *format, ...)
@@ -107,41 +38,6 @@ void mew_cli_complain(const char *format, ...)
 	(void)fprintf(stderr, "mew: %s\n", clean != NULL ? clean : "out of memory");
 	free(clean);
 	free(text);
-}
-
-static bool has_flag(const struct mew_report *r)
-{
-	return strcmp(r->name, "table") != 0; /* tables go to the terminal by themselves */
-}
-
-static void help(FILE *to, const char *usage, const struct flag *list, size_t n)
-{
-	(void)fprintf(to, "usage: %s\n\n", usage);
-	for (size_t i = 0; i < n; i++)
-		(void)fprintf(to, "  %-22s %s\n", list[i].shown, list[i].help);
-	(void)fprintf(to, "\nreports (`-` is standard output, without the tables):\n");
-	for (size_t i = 0; mew_reports[i] != NULL; i++) {
-		char shown[40];
-
-		if (!has_flag(mew_reports[i]))
-			continue;
-		(void)snprintf(shown, sizeof shown, "--%s %s", mew_reports[i]->name,
-			       mew_reports[i]->shape == MEW_REPORT_FILE ? "FILE" : "DIR");
-		(void)fprintf(to, "  %-22s %s\n", shown, mew_reports[i]->help);
-	}
-}
-
-void mew_cli_help(FILE *to, const char *usage)
-{
-	help(to, usage, flags, MEW_COUNTOF(flags));
-	(void)fprintf(to, "\nExit code: 0 fine; 1 a case failed; 2 usage or environment; 4 nothing measured or invalid.\n");
-}
-
-void mew_cli_help_record(FILE *to, const char *usage)
-{
-	help(to, usage, record_flags, MEW_COUNTOF(record_flags));
-	(void)fprintf(to, "\nTables go to standard error. Exit code: the command's; 128 and the number of the signal that ended "
-			  "it;\n2 it was not run, or the report failed; 126 and 127 it cannot be run, is not found.\n");
 }
 
 /* --- values ----------------------------------------------------------------------------------------------------- */
@@ -400,6 +296,9 @@ static int apply(struct mew_cli *c, int id, const char *value)
 		return mew_cli_trace_redact(value);
 	case F_PROGRESS:
 		return when("--progress", value, &c->progress);
+	case F_DUMP:
+		c->dump = true;
+		return MEW_EXIT_FINE;
 	case F_VERSION:
 		c->version = true;
 		return MEW_EXIT_FINE;
@@ -444,19 +343,6 @@ int mew_cli_check_servers(const struct mew_cli *c)
 
 /* --- the parser ------------------------------------------------------------------------------------------------- */
 
-static void long_options(struct option *out, size_t max, const struct flag *list, size_t nlist)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < nlist && n + 1 < max; i++)
-		if (list[i].name != NULL)
-			out[n++] = (struct option){ list[i].name, list[i].argument, NULL, list[i].id };
-	for (int i = 0; mew_reports[i] != NULL && n + 1 < max; i++)
-		if (has_flag(mew_reports[i]))
-			out[n++] = (struct option){ mew_reports[i]->name, required_argument, NULL, F_REPORT + i };
-	out[n] = (struct option){ NULL, 0, NULL, 0 };
-}
-
 static int one_flag(struct mew_cli *c, int id, const char *value)
 {
 	int code;
@@ -471,21 +357,26 @@ static int one_flag(struct mew_cli *c, int id, const char *value)
 
 int mew_cli_unknown(char **argv, int id)
 {
-	const char *word = argv[optind - 1];
+	const char *word = argv[optind - 1]; /* not of a letter: it may stand in front of others in one word */
 
-	if (id == ':')
+	if (optopt > 0 && optopt < 256)
+		mew_cli_complain(id == ':' ? "-%c needs a value; see --help" : "there is no flag -%c; see --help", optopt);
+	else if (id == ':')
 		mew_cli_complain("%s needs a value; see --help", word);
-	else if (optopt != 0 && strncmp(word, "--", 2) != 0)
-		mew_cli_complain("there is no flag -%c; see --help", optopt);
+	else if (optopt != 0)
+		mew_cli_complain("%.*s takes no value; see --help", (int)strcspn(word, "="), word);
 	else
-		mew_cli_complain("there is no flag %s, or it takes no value; see --help", word);
+		mew_cli_complain("there is no flag %s; see --help", word);
 	return MEW_EXIT_USAGE;
 }
 
-static int parse(struct mew_cli *c, int argc, char **argv, const char *letters, const struct option *options)
+static int parse(struct mew_cli *c, enum mew_cli_command command, int argc, char **argv)
 {
+	struct option options[MEW_CLI_OPTIONS];
+	char letters[MEW_CLI_LETTERS];
 	int id;
 
+	mew_cli_options(command, letters, options);
 	optind = 0;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, letters, options, NULL)) != -1) {
@@ -499,42 +390,22 @@ static int parse(struct mew_cli *c, int argc, char **argv, const char *letters, 
 	return MEW_EXIT_FINE;
 }
 
-int mew_cli_parse_record(struct mew_cli *c, int argc, char **argv)
+static int complete_record(struct mew_cli *c)
 {
-	struct option options[64];
-	int code;
-
-	*c = (struct mew_cli){ .record = true };
-	mew_plan_defaults(&c->plan);
-	c->plan.interval = 0.001;
-	c->plan.clock = MEW_CLOCK_CPU;
-	c->trace.argc = argc;
-	c->trace.argv = argv;
-	long_options(options, MEW_COUNTOF(options), record_flags, MEW_COUNTOF(record_flags));
-	code = parse(c, argc, argv, "+:qv", options);
 	if (!c->passes[MEW_PASS_MEMORY] && !c->passes[MEW_PASS_CPU])
 		c->passes[MEW_PASS_MEMORY] = c->passes[MEW_PASS_CPU] = true;
-	if (code == MEW_EXIT_FINE && c->start_after > 0 && (c->start_on != NULL || c->stop_on != NULL))
-		return mew_cli_bad("--start-after", "both", "seconds or functions: give one of them");
-	return code == MEW_EXIT_FINE ? mew_cli_trace_check(&c->trace, c->programs, c->nprograms > 0) : code;
+	if (c->start_after <= 0 || (c->start_on == NULL && c->stop_on == NULL))
+		return mew_cli_trace_check(&c->trace, c->programs, c->nprograms > 0);
+	mew_cli_complain("--start-after goes neither with --start-on nor with --stop-on: give seconds or functions");
+	return MEW_EXIT_USAGE;
 }
 
-int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
+static int complete_run(struct mew_cli *c)
 {
-	struct option options[64];
-	int code;
-
-	*c = (struct mew_cli){ .passes = { true, false, false }, .host = { .capture = true } };
-	mew_plan_defaults(&c->plan);
-	c->host.hooks = c->hooks;
-	c->trace.argc = argc;
-	c->trace.argv = argv;
-	long_options(options, MEW_COUNTOF(options), flags, MEW_COUNTOF(flags));
-	code = parse(c, argc, argv, ":k:F:t:qv", options);
-	if (code != MEW_EXIT_FINE)
-		return code;
-	if (c->plan.iterations > 0 && c->plan.min_time > 0)
-		return mew_cli_bad("--min-time", "both", "seconds or iterations: give one of them");
+	if (c->plan.iterations > 0 && c->plan.min_time > 0) {
+		mew_cli_complain("--min-time was given in seconds and in iterations: give one of them");
+		return MEW_EXIT_USAGE;
+	}
 	if (c->seed_given && c->versus[0] == NULL) {
 		mew_cli_complain("--seed is for --versus KEY KEY: give both, or neither");
 		return MEW_EXIT_USAGE;
@@ -548,4 +419,33 @@ int mew_cli_parse(struct mew_cli *c, int argc, char **argv)
 	/* the tables show no stacks: without a file, and without the figure that comes of them, counting is enough */
 	c->plan.stacks = c->verbose || c->noutputs > 0;
 	return mew_cli_trace_check(&c->trace, c->programs, c->nprograms);
+}
+
+int mew_cli_parse(struct mew_cli *c, enum mew_cli_command command, int argc, char **argv)
+{
+	bool record = command == MEW_CLI_RECORD;
+	int code;
+
+	*c = (struct mew_cli){ .passes = { !record, false, false }, .host = { .capture = true }, .record = record };
+	mew_plan_defaults(&c->plan);
+	if (record) {
+		c->plan.interval = 0.001;
+		c->plan.clock = MEW_CLOCK_CPU;
+	}
+	c->host.hooks = c->hooks;
+	c->trace.argc = argc;
+	c->trace.argv = argv;
+	code = parse(c, command, argc, argv);
+	if (code != MEW_EXIT_FINE)
+		return code;
+	return record ? complete_record(c) : complete_run(c);
+}
+
+bool mew_cli_told(const struct mew_cli *c, enum mew_cli_command command, const char *usage)
+{
+	if (c->help)
+		mew_cli_help(stdout, command, usage);
+	else if (c->version)
+		(void)printf("mew %s\n", mew_version());
+	return c->help || c->version;
 }

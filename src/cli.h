@@ -1,5 +1,5 @@
 /*
- * cli.h - the command line of `mew run` and `mew list`, which a benchmark program takes itself too.
+ * cli.h - the command lines of `mew run`, which a benchmark program takes itself too, `list`, `report` and `record`.
  * Layer L6.
  */
 #ifndef MEW_CLI_H
@@ -11,6 +11,8 @@
 #include "terminal.h"
 
 enum mew_exit { MEW_EXIT_FINE = 0, MEW_EXIT_FAILED = 1, MEW_EXIT_USAGE = 2, MEW_EXIT_INCONCLUSIVE = 3, MEW_EXIT_INVALID = 4 };
+
+enum mew_cli_command { MEW_CLI_RUN = 1, MEW_CLI_LIST = 2, MEW_CLI_REPORT = 4, MEW_CLI_RECORD = 8 };
 
 #define MEW_CLI_LIST_MAX 32
 
@@ -46,7 +48,7 @@ struct mew_cli {
 	bool follow;        /* record: children too */
 	double start_after; /* record: seconds until the window opens */
 	const char *start_on, *stop_on; /* record: functions at whose entry it opens, closes; NULL: none */
-	bool quiet, verbose, help, version, embed_source;
+	bool quiet, verbose, help, version, embed_source, dump;
 	double servers; /* seconds that those of DEBUGINFOD_URLS may take in all; 0: they are not asked */
 	bool gbench; /* the programs are of Google Benchmark */
 	enum mew_when color, progress;
@@ -55,17 +57,16 @@ struct mew_cli {
 };
 
 /*
- * Read the flags. argv[0] is the name shown in messages.
+ * Read the flags of a command; those of another one are refused. argv[0] is the name shown in messages.
  * Returns MEW_EXIT_FINE, or MEW_EXIT_USAGE after one line on standard error.
  */
-int mew_cli_parse(struct mew_cli *c, int argc, char **argv);
+int mew_cli_parse(struct mew_cli *c, enum mew_cli_command command, int argc, char **argv);
 
-/* The same of `mew record`, whose flags end where the command begins. */
-int mew_cli_parse_record(struct mew_cli *c, int argc, char **argv);
+/* Was --help or --version asked for? Then it is on standard output, and there is nothing else to do. */
+bool mew_cli_told(const struct mew_cli *c, enum mew_cli_command command, const char *usage);
 
-/* The flags with one line each, on `to`. */
-void mew_cli_help(FILE *to, const char *usage);
-void mew_cli_help_record(FILE *to, const char *usage);
+/* The flags of a command with one line each, on `to`. */
+void mew_cli_help(FILE *to, enum mew_cli_command command, const char *usage);
 
 /* Measure the programs, print the tables, write the files. Returns the exit code. */
 int mew_cli_run(struct mew_cli *c);
@@ -95,7 +96,7 @@ int mew_cli_seconds(const char *flag, const char *text, double least, double *ou
 int mew_cli_count(const char *flag, const char *text, uint64_t *out);
 /* "FLAG: "VALUE" is not WANT; see --help". Returns MEW_EXIT_USAGE. */
 int mew_cli_bad(const char *flag, const char *value, const char *want);
-/* What is wrong with a flag for which getopt_long() gave `id` ('?' or ':'). Returns MEW_EXIT_USAGE. */
+/* What is wrong with a flag for which getopt_long() gave `id` ('?' or ':'); long ones have numbers from 256. Returns MEW_EXIT_USAGE. */
 int mew_cli_unknown(char **argv, int id);
 
 /* Let SIGINT and SIGTERM end waits and be seen by the flag that is returned. */

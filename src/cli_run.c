@@ -252,17 +252,11 @@ int mew_main(int argc, char **argv)
 	if (argc == 2 && strncmp(argv[1], MEW_WORKER_FLAG, strlen(MEW_WORKER_FLAG)) == 0)
 		return mew_worker_main(atoi(argv[1] + strlen(MEW_WORKER_FLAG)), strstr(argv[1], MEW_WORKER_KNOWN) != NULL);
 	(void)setlocale(LC_CTYPE, "");
-	code = mew_cli_parse(&cli, argc, argv);
+	code = mew_cli_parse(&cli, MEW_CLI_RUN, argc, argv);
 	if (code != MEW_EXIT_FINE)
 		return code;
-	if (cli.help) {
-		mew_cli_help(stdout, "PROGRAM [flags]   (the flags of `mew run`)");
+	if (mew_cli_told(&cli, MEW_CLI_RUN, "PROGRAM [flags]   (the flags of `mew run`)"))
 		return MEW_EXIT_FINE;
-	}
-	if (cli.version) {
-		(void)printf("mew %s\n", mew_version());
-		return MEW_EXIT_FINE;
-	}
 	if (cli.gbench) {
 		mew_cli_complain("--gbench-program: this program is of mew; it is for `mew run`");
 		return MEW_EXIT_USAGE;

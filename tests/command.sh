@@ -115,6 +115,29 @@ run "$mew" bogus
 complains "an unknown command" 2 'bogus'
 run "$mew" run --bogus "$bench"
 complains "an unknown flag" 2 'bogus'
+run "$mew" run --all -xq "$bench"
+complains "an unknown letter in front of others" 2 'there is no flag -x;'
+run "$mew" run --interleave=3 "$bench"
+complains "a value for a flag that takes none" 2 '--interleave takes no value'
+run "$mew" run "$bench" -vk
+complains "a letter without its value" 2 '-k needs a value'
+run "$mew" run --min-time 1 --min-time 5x "$bench"
+complains "seconds and iterations" 2 'give one of them'
+run "$mew" list --json x.json "$bench"
+complains "list takes no flag of run" 2 'there is no flag --json'
+run "$mew" report -k fine r.json
+complains "nor does report" 2 'there is no flag -k'
+run "$mew" report --dump --csv - r.json
+complains "runs or a report" 2 '--dump does not go with --csv'
+for command in run list report; do
+	run "$mew" $command --version
+	check "$command --version" 0 '^mew [0-9]'
+	run "$mew" $command --help
+	check "$command --help" 0 'Exit code'
+done
+run "$mew" list --help
+if grep -q -- --json out; then status=1; else status=0; fi
+result "... shows what the command takes" $status
 run "$mew" run --min-time abc "$bench"
 complains "a bad number" 2 'abc'
 run "$mew" run --repetitions 0 "$bench"

@@ -110,15 +110,6 @@ static int apply(struct command *c, int id, char *value)
 	}
 }
 
-static int unknown(char **argv, int id)
-{
-	if (id == ':')
-		mew_cli_complain("compare: %s needs a value; see --help", argv[optind - 1]);
-	else
-		mew_cli_complain("compare: there is no flag %s, or it takes no value; see --help", argv[optind - 1]);
-	return MEW_EXIT_USAGE;
-}
-
 static int parse(struct command *c, int argc, char **argv)
 {
 	struct option options[MEW_FLAGS_MAX + 1] = { { NULL, 0, NULL, 0 } };
@@ -130,7 +121,7 @@ static int parse(struct command *c, int argc, char **argv)
 	optind = 0;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, ":k:F:t:qv", options, NULL)) != -1) {
-		int code = id == '?' || id == ':' ? unknown(argv, id) : apply(c, id, optarg);
+		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id) : apply(c, id, optarg);
 
 		if (code != MEW_EXIT_FINE)
 			return code;

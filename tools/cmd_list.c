@@ -137,14 +137,12 @@ int mew_cmd_list(int argc, char **argv)
 	struct mew_select select;
 	struct mew_model *facts;
 	struct mew_error err;
-	int code = mew_cli_parse(&cli, argc, argv);
+	int code = mew_cli_parse(&cli, MEW_CLI_LIST, argc, argv);
 
 	if (code != MEW_EXIT_FINE)
 		return code;
-	if (cli.help) {
-		mew_cli_help(stdout, "mew list [-k RE] [-F TEXT] [-t TAG] [--gbench-program] [-v] BENCH...");
+	if (mew_cli_told(&cli, MEW_CLI_LIST, "mew list [flags] BENCH..."))
 		return MEW_EXIT_FINE;
-	}
 	if (cli.nprograms == 0 && !cli.verbose) {
 		mew_cli_complain("list: name a benchmark program, or give -v to see what works on this machine");
 		return MEW_EXIT_USAGE;

@@ -49,23 +49,6 @@ static int dump(const struct mew_model *m)
 	return MEW_EXIT_USAGE;
 }
 
-/* Take --dump out of the arguments: it is the one flag that `mew run` does not have. */
-static bool take_dump(int *argc, char **argv)
-{
-	bool found = false;
-	int n = 0;
-
-	for (int i = 0; i < *argc; i++) {
-		if (strcmp(argv[i], "--dump") == 0)
-			found = true;
-		else
-			argv[n++] = argv[i];
-	}
-	argv[n] = NULL;
-	*argc = n;
-	return found;
-}
-
 /* The tables speak of one result. */
 static int show(const struct mew_cli *cli, const struct mew_model *m, const struct mew_model *base)
 {
@@ -116,7 +99,7 @@ static struct mew_model *read_file(const char *path, struct mew_symbolise_server
 }
 
 /* With two files the first is the base and the second is what it became. */
-static int report_files(const struct mew_cli *cli, bool dumping)
+static int report_files(const struct mew_cli *cli)
 {
 	struct mew_model *models[2] = { NULL, NULL };
 	int code = mew_cli_check_servers(cli);
@@ -127,7 +110,7 @@ static int report_files(const struct mew_cli *cli, bool dumping)
 		if (models[i] == NULL)
 			code = MEW_EXIT_USAGE;
 	}
-	if (code == MEW_EXIT_FINE && models[0] != NULL && dumping)
+	if (code == MEW_EXIT_FINE && models[0] != NULL && cli->dump)
 		code = dump(models[0]);
 	else if (code == MEW_EXIT_FINE && models[1] != NULL)
 		code = show(cli, models[1], models[0]);
@@ -140,20 +123,21 @@ static int report_files(const struct mew_cli *cli, bool dumping)
 
 int mew_cmd_report(int argc, char **argv)
 {
-	bool dumping = take_dump(&argc, argv);
 	struct mew_cli cli;
-	int code = mew_cli_parse(&cli, argc, argv);
+	int code = mew_cli_parse(&cli, MEW_CLI_REPORT, argc, argv);
 
 	if (code != MEW_EXIT_FINE)
 		return code;
-	if (cli.help) {
-		mew_cli_help(stdout, "mew report [BASE.mew.json] FILE.mew.json [--dump] [reports] [-q] [-v] [--color WHEN]");
+	if (mew_cli_told(&cli, MEW_CLI_REPORT, "mew report [flags] [BASE.mew.json] FILE.mew.json"))
 		return MEW_EXIT_FINE;
-	}
-	if (cli.nprograms < 1 || cli.nprograms > (dumping ? 1 : 2)) {
-		mew_cli_complain("report: name one file that `--json FILE` wrote%s",
-				 dumping ? "" : ", or two to compare them with --html");
+	if (cli.dump && cli.noutputs > 0) {
+		mew_cli_complain("report: --dump does not go with --%s: ask for one of them", cli.outputs[0].report->name);
 		return MEW_EXIT_USAGE;
 	}
-	return report_files(&cli, dumping);
+	if (cli.nprograms < 1 || cli.nprograms > (cli.dump ? 1 : 2)) {
+		mew_cli_complain("report: name one file that `--json FILE` wrote%s",
+				 cli.dump ? "" : ", or two to compare them with --html");
+		return MEW_EXIT_USAGE;
+	}
+	return report_files(&cli);
 }
