@@ -169,7 +169,8 @@ static inline __attribute__((always_inline)) void mew_turn_mark_(void)
 
 /*
  * Leave and enter the figures of the calling thread. Pairs nest by count; only the outermost pair acts.
- * A loop may end while paused. A pause outside the loop is remembered and has no effect on figures.
+ * A loop may end while paused; one that begins while paused stays so until the pause ends. Outside the loop nothing is
+ * measured, paused or not.
  *
  * Context  body thread
  */
@@ -300,7 +301,7 @@ enum mew_cpu_figure {
 #define MEW_ROW_HEAD_                                                                                                  \
 	const char *key;      /* "name" or "name/case:<i>" */                                                          \
 	const char *label;    /* the family's label, the one set by mew_set_label, or NULL */                          \
-	const char *profiler; /* what measured: "loop", "hooks", "wall", "cpu" */                                       \
+	const char *profiler; /* what measured: "loop", "latency" or "gbench"; "hooks"; "wall" or "cpu" */             \
 	int status;           /* enum mew_status; other than MEW_OK: no figures */                                     \
 	const char *reason;   /* one sentence; NULL when status is MEW_OK and there is nothing to say */               \
 	uint64_t present;                                                                                              \
