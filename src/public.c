@@ -217,6 +217,15 @@ static bool make_rows(struct rows *r, const struct job *job, enum mew_kind kind,
 	return false;
 }
 
+static void *new_rows(size_t bytes)
+{
+	void *rows = calloc(1, bytes);
+
+	if (rows == NULL)
+		(void)mew_error_set(mew_error_thread(), MEW_E_NOMEM, "no memory for results");
+	return rows;
+}
+
 struct mew_results *mew_run_with(const struct mew_entry *entries, const struct mew_run_options *options)
 {
 	struct job job = { .entries = entries, .pass = MEW_PASS_TIME };
@@ -249,7 +258,7 @@ struct mew_results *mew_run_with(const struct mew_entry *entries, const struct m
 	job.filter = o.filter;
 	job.hooks = o.hooks;
 	job.nhooks = o.nhooks;
-	r = calloc(1, sizeof *r);
+	r = new_rows(sizeof *r);
 	if (r != NULL && make_rows(&r->rows, &job, MEW_KIND_TIME, __builtin_frame_address(0)))
 		return r;
 	free(r);
@@ -273,7 +282,7 @@ struct mew_memory_profiles *mew_memory_profile_with(const struct mew_entry *entr
 	job.hooks = o.hooks;
 	job.nhooks = o.nhooks;
 	job.html = o.flamegraph;
-	m = calloc(1, sizeof *m);
+	m = new_rows(sizeof *m);
 	if (m != NULL && make_rows(&m->rows, &job, MEW_KIND_MEMORY, __builtin_frame_address(0)))
 		return m;
 	free(m);
@@ -308,7 +317,7 @@ struct mew_cpu_profiles *mew_cpu_profile_with(const struct mew_entry *entries, c
 	job.hooks = o.hooks;
 	job.nhooks = o.nhooks;
 	job.html = o.output;
-	c = calloc(1, sizeof *c);
+	c = new_rows(sizeof *c);
 	if (c != NULL && make_rows(&c->rows, &job, MEW_KIND_CPU, __builtin_frame_address(0)))
 		return c;
 	free(c);
