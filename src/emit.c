@@ -256,6 +256,12 @@ void mew_json_put_text(struct mew_json *j, const char *key, const char *text)
 	mew_json_string(j, text);
 }
 
+void mew_json_put_some_text(struct mew_json *j, const char *key, const char *text)
+{
+	if (text != NULL && text[0] != '\0')
+		mew_json_put_text(j, key, text);
+}
+
 void mew_json_put_u64(struct mew_json *j, const char *key, uint64_t value)
 {
 	mew_json_key(j, key);

@@ -32,6 +32,7 @@ void mew_json_null(struct mew_json *j);
 
 /* A member of an object. A number that is not finite is left out; -0, which readers take for a whole number, is 0. */
 void mew_json_put_text(struct mew_json *j, const char *key, const char *text);
+void mew_json_put_some_text(struct mew_json *j, const char *key, const char *text); /* NULL and "" are left out */
 void mew_json_put_u64(struct mew_json *j, const char *key, uint64_t value);
 void mew_json_put_f64(struct mew_json *j, const char *key, double value);
 void mew_json_put_bool(struct mew_json *j, const char *key, bool value);

@@ -241,12 +241,6 @@ static int run_both(struct mew_guest_pair *p, const struct mew_pair_case *c, uns
 
 /* --- an observation ----------------------------------------------------------------------------------------------- */
 
-static double median(double *x, size_t n)
-{
-	mew_stats_sort(x, n);
-	return mew_stats_median_sorted(x, n);
-}
-
 /* Did the sample lose the processor? The rounds are the last loops of the process. */
 static bool is_disturbed(const struct mew_guest_channel *channel, unsigned rounds, unsigned i)
 {
@@ -274,12 +268,12 @@ static int join(const struct mew_guest_pair *p, struct side sides[MEW_SIDES], st
 			x[kept++] = x[n + i];
 	}
 	/* where most are disturbed, leaving them out would choose by luck */
-	out->log_ratio = 2 * kept >= n ? median(x, kept) : median(x + n, n);
+	out->log_ratio = 2 * kept >= n ? mew_stats_median(x, kept) : mew_stats_median(x + n, n);
 	out->disturbed = 2 * kept >= n ? n - kept : 0;
 	out->nrounds = n;
 	out->loops = base->loops;
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
-		out->ns[side] = median(sides[side].ns, sides[side].n);
+		out->ns[side] = mew_stats_median(sides[side].ns, sides[side].n);
 	free(x);
 	return MEW_OK;
 }

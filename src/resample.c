@@ -153,17 +153,11 @@ static bool levels_open(struct levels *l, const struct mew_groups *of)
 	return l->medians != NULL;
 }
 
-static double median_of(double *x, size_t n)
-{
-	mew_stats_sort(x, n);
-	return mew_stats_median_sorted(x, n);
-}
-
 static double levels_estimate(const struct levels *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		l->medians[i] = mew_stats_median_sorted(l->groups[i].x, l->groups[i].n);
-	return median_of(l->medians, l->n);
+	return mew_stats_median(l->medians, l->n);
 }
 
 static double levels_draw(const struct levels *l, struct mew_random *r)
@@ -180,7 +174,7 @@ static double levels_draw(const struct levels *l, struct mew_random *r)
 			l->medians[n++] = mew_resample_median(r, g->x, g->n);
 		}
 	}
-	return median_of(l->medians, n);
+	return mew_stats_median(l->medians, n);
 }
 
 static bool is_single(const struct levels *l)
@@ -287,7 +281,7 @@ bool mew_bootstrap_paired(const double *base, const double *head, size_t n, cons
 		return false;
 	for (size_t i = 0; i < n; i++)
 		x[i] = head[i] - base[i];
-	out->difference = median_of(x, n);
+	out->difference = mew_stats_median(x, n);
 	for (size_t i = 0; i < n; i++)
 		x[i] = 100 * ((head[i] - base[i]) / base[i]);
 	mew_stats_sort(x, n);

@@ -158,6 +158,12 @@ double mew_stats_median_sorted(const double *x, size_t n)
 	return n % 2 != 0 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
+double mew_stats_median(double *x, size_t n)
+{
+	mew_stats_sort(x, n);
+	return mew_stats_median_sorted(x, n);
+}
+
 double mew_stats_quantile_sorted(const double *x, size_t n, double p)
 {
 	double position;

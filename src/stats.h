@@ -23,6 +23,8 @@ double mew_stats_mean(const double *x, size_t n);
 double mew_stats_stddev(const double *x, size_t n);
 /* Mean of the two middle values for an even n. */
 double mew_stats_median_sorted(const double *x, size_t n);
+/* The same of values in any order, which are sorted in place. */
+double mew_stats_median(double *x, size_t n);
 /* Linear interpolation between order statistics, p in 0..1 (type 7 of Hyndman and Fan 1996, numpy's default). */
 double mew_stats_quantile_sorted(const double *x, size_t n, double p);
 /* Median of |x - center|, unscaled. `scratch` has room for n values. */

@@ -346,8 +346,7 @@ int mew_versus(const struct mew_versus_options *o, struct mew_versus *out, struc
 		status = measure(v, err);
 	out->seconds = (double)(mew_os_now_ns() - start_ns) / 1e9;
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
-		mew_stats_sort(v->ns[side], v->n);
-		out->ns[side] = mew_stats_median_sorted(v->ns[side], v->n);
+		out->ns[side] = mew_stats_median(v->ns[side], v->n);
 		mew_model_free(v->models[side]);
 	}
 	if (v->page != NULL) {

@@ -24,18 +24,10 @@
 
 /* --- writing ---------------------------------------------------------------------------------------------------- */
 
-static void put_text(struct mew_json *j, const char *key, const char *text)
-{
-	if (text == NULL || text[0] == '\0')
-		return;
-	mew_json_key(j, key);
-	mew_json_string(j, text);
-}
-
 static void put_case(struct mew_json *j, const struct mew_calibration_case *c)
 {
 	mew_json_object(j);
-	put_text(j, "key", c->key);
+	mew_json_put_some_text(j, "key", c->key);
 	mew_json_put_u64(j, "trials", c->trials);
 	mew_json_put_f64(j, "noise_floor", c->noise_floor);
 	mew_json_put_f64(j, "smallest_effect", c->smallest_effect);
@@ -46,7 +38,7 @@ static void put_case(struct mew_json *j, const struct mew_calibration_case *c)
 		mew_json_put_f64(j, "extra", c->controls[i].extra);
 		mew_json_put_u64(j, "trials", c->controls[i].trials);
 		mew_json_put_u64(j, "found", c->controls[i].found);
-		put_text(j, "why", c->controls[i].why);
+		mew_json_put_some_text(j, "why", c->controls[i].why);
 		mew_json_object_end(j);
 	}
 	mew_json_array_end(j);
@@ -63,18 +55,18 @@ static int write_body(struct mew_writer *w, void *data, struct mew_error *err)
 	mew_json_init(&j, w, 4);
 	mew_json_object(&j);
 	mew_json_put_u64(&j, "schema_version", MEW_CALIBRATION_SCHEMA);
-	put_text(&j, "mew", mew_version());
-	put_text(&j, "program", c->program);
+	mew_json_put_some_text(&j, "mew", mew_version());
+	mew_json_put_some_text(&j, "program", c->program);
 	mew_json_put_u64(&j, "started", c->started_s);
 	(void)snprintf(seed, sizeof seed, "%" PRIu64, c->seed);
-	put_text(&j, "seed", seed); /* a user's may be larger than what readers of JSON keep */
+	mew_json_put_some_text(&j, "seed", seed); /* a user's may be larger than what readers of JSON keep */
 	mew_json_put_u64(&j, "samples", c->samples);
 	mew_json_put_u64(&j, "rounds", c->rounds);
 	mew_json_put_f64(&j, "load_1min", c->load);
 	mew_json_key(&j, "identity");
 	mew_json_object(&j);
 	for (size_t i = 0; i < MEW_CALIBRATION_IDENTITY; i++)
-		put_text(&j, mew_calibration_facts[i], c->identity[i]);
+		mew_json_put_some_text(&j, mew_calibration_facts[i], c->identity[i]);
 	mew_json_object_end(&j);
 	mew_json_put_u64(&j, "trials", c->trials);
 	mew_json_put_u64(&j, "false_positives", c->false_positives);
