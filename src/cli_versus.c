@@ -157,10 +157,12 @@ static void print(const struct mew_cli *c, const struct mew_versus *v)
 		(void)printf("no difference resolved between %s and %s: %+.2f %%", c->versus[MEW_HEAD], c->versus[MEW_BASE], percent);
 	if (t->has_interval)
 		(void)printf(" (%+.2f to %+.2f)", (t->interval.low - 1) * 100, (t->interval.high - 1) * 100);
-	(void)printf("\n  %s %.4g ns, %s %.4g ns an iteration; %zu observations of four samples, %u disturbed ones left out, %.3f s, seed %llu\n",
-		     c->versus[MEW_BASE], v->ns[MEW_BASE], c->versus[MEW_HEAD], v->ns[MEW_HEAD], t->n, v->disturbed, v->seconds,
-		     (unsigned long long)v->seed);
-	(void)printf("  this is said of this build alone: linked anew, the two may lie otherwise in memory\n");
+	(void)printf("\n");
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+		(void)printf("  %.4g ns an iteration of %s\n", v->ns[side], c->versus[side]);
+	(void)printf("  %zu observations of four samples each, %u disturbed ones left out\n", t->n, v->disturbed);
+	(void)printf("  %.3f s, seed %llu\n", v->seconds, (unsigned long long)v->seed);
+	(void)printf("  true of this build alone: linked anew, the two may lie otherwise in memory\n");
 }
 
 static int show(const struct mew_cli *c, const struct mew_versus *v)

@@ -81,6 +81,8 @@ check "one of two cases is certainly faster" 0 'blocks is faster than spin by' '
 run "$mew" run ./fx-base --versus blocks spin
 check "and the other slower, wherever the flag stands" 0 'spin is slower than blocks by'
 check "it says that this holds for one build" 0 'this build alone'
+awk 'length($0) > 80 { exit 1 }' out
+result "no line is wider than a terminal" $?
 run ./fx-base --versus blocks spin
 check "a program takes the flag itself" 0 'spin is slower than blocks by'
 run "$mew" run --versus spin none ./fx-base
