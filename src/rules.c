@@ -83,6 +83,11 @@ bool mew_allow_is_live(const struct mew_allow *allow, const char *today)
 	return allow->expires == NULL || today == NULL || strcmp(today, allow->expires) <= 0;
 }
 
+bool mew_allow_matches(const struct mew_allow *allow, const char *key)
+{
+	return fnmatch(allow->cases, key, 0) == 0;
+}
+
 struct mew_limit mew_rules_limit(const struct mew_rules *rules, const char *key, const char *metric,
 				 const struct mew_allow **allow)
 {
@@ -95,7 +100,7 @@ struct mew_limit mew_rules_limit(const struct mew_rules *rules, const char *key,
 	for (size_t i = 0; i < rules->nallows; i++) {
 		const struct mew_allow *a = &rules->allows[i];
 
-		if (strcmp(a->metric, metric) != 0 || !mew_allow_is_live(a, rules->today) || fnmatch(a->cases, key, 0) != 0)
+		if (strcmp(a->metric, metric) != 0 || !mew_allow_is_live(a, rules->today) || !mew_allow_matches(a, key))
 			continue;
 		*allow = a;
 		limit = a->limit;

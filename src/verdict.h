@@ -108,6 +108,8 @@ int mew_rules_check(const struct mew_rules *rules, struct mew_error *err);
 
 /* Does it count on the rules' day? */
 bool mew_allow_is_live(const struct mew_allow *allow, const char *today);
+/* Is the case of that key one of those that it is for? */
+bool mew_allow_matches(const struct mew_allow *allow, const char *key);
 
 /* --- verdicts --------------------------------------------------------------------------------------------------- */
 

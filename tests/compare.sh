@@ -165,6 +165,12 @@ gate "a new case is invalid too: the keys must be the same" 4 "a - $(ten 100) $m
 b - $(ten 100) $mem"
 gate "unless only the common ones are asked for" 0 "a - $(ten 100) $mem" "a - $(ten 100) $mem
 b - $(ten 100) $mem" -k '^a$'
+results b.json <<EOF
+a - $(ten 100) $mem
+EOF
+sed 's/"profiler":"loop"/"profiler":"latency"/' b.json >h.json
+run "$mew" compare --gate b.json h.json
+check "single calls and loops do not compare" 4 'timed in another way'
 gate "nothing in common is invalid" 4 "a - $(ten 100) $mem" "b - $(ten 100) $mem"
 gate "6 pairs are too few among many cases" 3 "a - 1,1,1,1,1,1 $mem
 b - 1,1,1,1,1,1 $mem" "a - 2,2,2,2,2,2 $mem
@@ -195,6 +201,11 @@ check "an allow rule loosens, and its reason is shown" 0 'allowed by a rule: the
 sed 's/2999/2001/' allow.json >old.json
 run "$mew" compare --gate --allow old.json b.json h.json
 check "an expired one does not, and says so" 1 'expired after'
+sed 's/a\*/b*/' allow.json >none.json
+run "$mew" compare --gate --allow none.json b.json h.json --markdown none.md
+check "a rule for no case says so" 1 'until 2999-12-31, but no$'
+grep -q 'no case has such a key: the new index' none.md
+result "... in the Markdown too" $?
 echo '[{"cases":"*","metric":"time","limit":"0.1%","reason":"hot"}]' >tight.json
 echo "a - $(ten 101) $mem" | results h.json
 run "$mew" compare --gate --allow tight.json b.json h.json
@@ -223,6 +234,27 @@ run "$mew" compare b.json h.json third.json
 check "... and a row for each file" 0 '^ *3 .*119\.9.* 1\.200.* 7'
 run "$mew" compare --gate b.json h.json third.json
 complains "... and no gate" 2 'two files, not 3'
+
+# --- the page, and damaged results
+
+run "$mew" compare b.json h.json --html page.html
+check "a page of both" 0 'time' 'wrote page.html'
+grep -qi '<html' page.html
+result "... is one" $?
+run "$mew" compare b.json h.json third.json --html page.html
+complains "... of two files" 2 'two files, not 3'
+sed 's/"real_ns":\[[0-9]*/"real_ns":[-5/' h.json >negative.json
+run "$mew" compare --gate b.json negative.json
+complains "a negative time is refused" 2 'negative.json.*real_ns'
+sed 's/"real_ns":\[[0-9]*/"real_ns":[NaN/' h.json >nan.json
+run "$mew" compare --gate b.json nan.json
+complains "a time that is no number is refused" 2 'nan.json'
+sed 's/"real_ns":\[[0-9]*,[0-9]*,[0-9]*/"real_ns":[0,0,0/g' h.json >zero.json
+run "$mew" compare --gate b.json zero.json
+check "no time at all is invalid" 4 'not a finite number above 0'
+sed 's/"schema":1/"schema":99/' h.json >newer.json
+run "$mew" compare --gate b.json newer.json
+complains "a file of a newer mew is refused" 2 'newer.json'
 
 # --- wrong usage
 

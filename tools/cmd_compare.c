@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "compare.h"
 #include "grid.h"
+#include "output.h"
 #include "read_json.h"
 #include "rules_flags.h"
 #include "writer.h"
@@ -23,10 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum flag_id { F_GATE = 256, F_MARKDOWN, F_CSV, F_JSON, F_COLOR, F_HELP };
+enum flag_id { F_GATE = 256, F_HTML, F_MARKDOWN, F_CSV, F_JSON, F_COLOR, F_HELP };
 
 static const struct mew_flag flags[] = {
 	{ F_GATE, "gate", no_argument, "--gate", "decide: the exit code is the verdict" },
+	{ F_HTML, "html", required_argument, "--html FILE", "flame graphs of the difference between two files" },
 	{ F_MARKDOWN, "markdown", required_argument, "--markdown FILE", "the comparison for a merge request" },
 	{ F_CSV, "csv", required_argument, "--csv FILE", "a line per case and metric" },
 	{ F_JSON, "json", required_argument, "--json FILE", "everything, for programs" },
@@ -45,6 +47,7 @@ struct command {
 	struct mew_rules_flags by;
 	struct output outputs[MEW_CLI_LIST_MAX];
 	size_t noutputs;
+	const char *html;
 	bool gated, quiet, verbose, help;
 	enum mew_when color;
 	char **files;
@@ -93,6 +96,9 @@ static int apply(struct command *c, int id, char *value)
 		return MEW_EXIT_FINE;
 	case F_GATE:
 		c->gated = true;
+		return MEW_EXIT_FINE;
+	case F_HTML:
+		c->html = value;
 		return MEW_EXIT_FINE;
 	case F_MARKDOWN:
 		return output(c, mew_compare_markdown, value);
@@ -152,6 +158,21 @@ static int write_table(const struct command *c, const struct mew_compare_set *se
 	return MEW_EXIT_FINE;
 }
 
+/* The page of `mew report BASE HEAD --html`. */
+static int write_page(const struct command *c)
+{
+	const struct mew_report_input in = { .model = c->models[1], .base = c->models[0] };
+	struct mew_error err;
+
+	if (mew_output_report(mew_report_find("html"), &in, c->html, &err) != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	if (!c->quiet && strcmp(c->html, "-") != 0)
+		(void)fprintf(stderr, "wrote %s\n", c->html);
+	return MEW_EXIT_FINE;
+}
+
 static int write_all(const struct command *c, struct mew_compare_set *set)
 {
 	int code = MEW_EXIT_FINE;
@@ -159,6 +180,7 @@ static int write_all(const struct command *c, struct mew_compare_set *set)
 
 	for (size_t i = 0; i < c->noutputs; i++)
 		table = table && strcmp(c->outputs[i].path, "-") != 0;
+	table = table && (c->html == NULL || strcmp(c->html, "-") != 0);
 	if (table)
 		code = write_table(c, set);
 	for (size_t i = 0; i < c->noutputs; i++) {
@@ -171,7 +193,7 @@ static int write_all(const struct command *c, struct mew_compare_set *set)
 			(void)fprintf(stderr, "wrote %s\n", c->outputs[i].path);
 		}
 	}
-	return code;
+	return c->html == NULL || write_page(c) == MEW_EXIT_FINE ? code : MEW_EXIT_USAGE;
 }
 
 /* --- the whole -------------------------------------------------------------------------------------------------- */
@@ -254,8 +276,9 @@ int mew_cmd_compare(int argc, char **argv)
 		mew_cli_complain("compare: name two or more files that `--json FILE` wrote, the base first");
 		return MEW_EXIT_USAGE;
 	}
-	if (c.gated && c.nfiles > 2) {
-		mew_cli_complain("compare: --gate decides between two files, not %zu", c.nfiles);
+	if ((c.gated || c.html != NULL) && c.nfiles > 2) {
+		mew_cli_complain("compare: %s two files, not %zu", c.gated ? "--gate decides between" : "--html shows the difference of",
+				 c.nfiles);
 		return MEW_EXIT_USAGE;
 	}
 	code = mew_rules_flags_complete(&c.by);

@@ -76,7 +76,9 @@ static struct mew_model *name_again(struct mew_model *saved, struct mew_symbolis
 	servers->again = true;
 	if (m != NULL && mew_model_merge(m, saved) == 0) /* a sealed one takes no names */
 		status = mew_symbolise(m, servers, &err);
-	if (status == MEW_OK)
+	if (status == MEW_E_UNSUPPORTED) /* what was saved can be shown all the same */
+		mew_cli_complain("%s", err.text);
+	if (status == MEW_OK || status == MEW_E_UNSUPPORTED)
 		status = mew_analyse(m, &err);
 	mew_model_free(saved);
 	if (status == MEW_OK) {

@@ -130,6 +130,8 @@ static const char *obstacle(const struct mew_compare_case *c, enum mew_kind kind
 		return "measured in the head alone";
 	if (kind == MEW_KIND_MEMORY && c->base->memory.iterations != c->head->memory.iterations)
 		return "other numbers of iterations were counted: give both the same --memory=N";
+	if (kind == MEW_KIND_TIME && strcmp(text_of(rows[0]->profiler), text_of(rows[1]->profiler)) != 0)
+		return "timed in another way: loops, single calls and Google Benchmark's own do not compare";
 	return other_work(c->base, c->head);
 }
 
@@ -280,6 +282,14 @@ void mew_compare_free(struct mew_comparison *c)
 	free(c->missing);
 	free(c->added);
 	free(c->differences);
+}
+
+bool mew_compare_has_case_for(const struct mew_comparison *c, const struct mew_allow *allow)
+{
+	for (size_t i = 0; i < c->ncases; i++)
+		if (mew_allow_matches(allow, c->cases[i].base->key))
+			return true;
+	return false;
 }
 
 /* A pass says that the head is not slower than the margin; whether it is also not faster, the interval tells. */

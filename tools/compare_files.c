@@ -152,8 +152,19 @@ static void markdown_facts(struct mew_writer *w, const struct mew_comparison *c)
 		mew_write_text(w, "\nAnother machine measured the base: its timings are context, not evidence.\n");
 }
 
-static void markdown_rules(struct mew_writer *w, const struct mew_rules *rules)
+/* Does any of the comparisons have a case for the rule? */
+static bool has_case_for(const struct mew_compare_set *set, const struct mew_allow *a)
 {
+	for (size_t i = 0; i < set->n; i++)
+		if (mew_compare_has_case_for(&set->list[i], a))
+			return true;
+	return false;
+}
+
+static void markdown_rules(struct mew_writer *w, const struct mew_compare_set *set)
+{
+	const struct mew_rules *rules = set->rules;
+
 	for (size_t i = 0; i < rules->nallows; i++) {
 		const struct mew_allow *a = &rules->allows[i];
 
@@ -162,7 +173,7 @@ static void markdown_rules(struct mew_writer *w, const struct mew_rules *rules)
 		mew_writef(w, ", %s", a->metric);
 		if (a->expires != NULL)
 			mew_writef(w, ", %s %s", mew_allow_is_live(a, rules->today) ? "until" : "expired after", a->expires);
-		mew_write_text(w, ": ");
+		mew_write_text(w, has_case_for(set, a) ? ": " : ", no case has such a key: ");
 		put_plain(w, a->reason);
 		mew_write_char(w, '\n');
 	}
@@ -199,7 +210,7 @@ int mew_compare_markdown(struct mew_writer *w, void *data, struct mew_error *err
 	mew_write_text(w, "<!-- mew-compare -->\n");
 	for (size_t i = 0; i < set->n; i++)
 		markdown_comparison(w, set, &set->list[i]);
-	markdown_rules(w, set->rules);
+	markdown_rules(w, set);
 	return MEW_OK;
 }
 

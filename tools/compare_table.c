@@ -245,13 +245,15 @@ static void put_reasons(const struct mew_cells *o, const struct mew_comparison *
 static void put_allows(const struct mew_cells *o)
 {
 	const struct mew_rules *rules = o->set->rules;
+	const struct mew_comparison *c = o->set->list;
 
 	for (size_t i = 0; i < rules->nallows; i++) {
 		const struct mew_allow *a = &rules->allows[i];
 
-		mew_cell_sentence(o, MEW_STYLE_PLAIN, "rule: %s of %s may differ from the general limit%s%s: %s", a->metric, a->cases,
+		mew_cell_sentence(o, MEW_STYLE_PLAIN, "rule: %s of %s may differ from the general limit%s%s%s: %s", a->metric, a->cases,
 			 a->expires == NULL ? "" : mew_allow_is_live(a, rules->today) ? " until " : ", but expired after ",
-			 a->expires == NULL ? "" : a->expires, a->reason);
+			 a->expires == NULL ? "" : a->expires, mew_compare_has_case_for(c, a) ? "" : ", but no case has such a key",
+			 a->reason);
 	}
 }
 
