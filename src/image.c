@@ -71,25 +71,24 @@ static size_t padded(size_t n)
 }
 
 /* Notes: sizes of name and contents, a type, then both, each padded to 4 bytes. */
-static bool build_id_in(struct mew_span notes, char text[MEW_BUILD_ID_TEXT])
+bool mew_build_id_of_notes(const void *notes, size_t bytes, char text[MEW_BUILD_ID_TEXT])
 {
+	const uint8_t *at = notes;
 	ElfW(Nhdr) note;
-	size_t name, contents;
 
-	while (notes.size >= sizeof note) {
-		memcpy(&note, notes.bytes, sizeof note);
-		name = sizeof note;
+	while (bytes >= sizeof note) {
+		size_t name = sizeof note, contents;
+
+		memcpy(&note, at, sizeof note);
 		contents = name + padded(note.n_namesz);
-		if (contents + padded(note.n_descsz) > notes.size)
+		if (contents + padded(note.n_descsz) > bytes)
 			return false;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes.bytes + name, "GNU", 4) == 0) {
-			size_t n = note.n_descsz < MEW_BUILD_ID_TEXT / 2 ? note.n_descsz : MEW_BUILD_ID_TEXT / 2;
-
-			hex(text, notes.bytes + contents, n);
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(at + name, "GNU", 4) == 0) {
+			hex(text, at + contents, note.n_descsz < MEW_BUILD_ID_TEXT / 2 ? note.n_descsz : MEW_BUILD_ID_TEXT / 2);
 			return true;
 		}
-		notes.bytes += contents + padded(note.n_descsz);
-		notes.size -= contents + padded(note.n_descsz);
+		at += contents + padded(note.n_descsz);
+		bytes -= contents + padded(note.n_descsz);
 	}
 	return false;
 }
@@ -99,8 +98,12 @@ void mew_image_build_id(const struct mew_image *image, char text[MEW_BUILD_ID_TE
 	text[0] = '\0';
 	for (size_t i = 0; i < image->nphdr; i++) {
 		const ElfW(Phdr) *p = &image->phdr[i];
+		struct mew_span notes;
 
-		if (p->p_type == PT_NOTE && build_id_in(span_of(image, p->p_vaddr, p->p_memsz), text))
+		if (p->p_type != PT_NOTE)
+			continue;
+		notes = span_of(image, p->p_vaddr, p->p_memsz);
+		if (mew_build_id_of_notes(notes.bytes, notes.size, text))
 			return;
 	}
 }

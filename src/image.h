@@ -6,6 +6,7 @@
 #define MEW_IMAGE_H
 
 #include "base.h"
+#include "build_id.h"
 #include "ehframe.h"
 
 #include <link.h>
@@ -15,9 +16,6 @@ struct mew_image {
 	const ElfW(Phdr) *phdr; /* borrowed */
 	size_t nphdr;
 };
-
-/* 20 bytes of SHA-1 are usual; longer ones are cut. */
-#define MEW_BUILD_ID_TEXT 129
 
 /* Range of the executable segments; false when there are none. */
 bool mew_image_code(const struct mew_image *image, uintptr_t *lo, uintptr_t *hi);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,31 @@ static bool behind_shim(const char *path, char *out, size_t size)
 	return n > 5 && strncmp(line + n - 5, " \"$@\"", 5) == 0 && is_program(out);
 }
 
+#define MOST_NOTES 4096u
+#define MOST_SEGMENTS 64u
+
+/* Of a program of this machine, by its notes; "" for a script and for one that was linked without. */
+static void read_build_id(int fd, char text[MEW_BUILD_ID_TEXT])
+{
+	ElfW(Ehdr) header;
+	ElfW(Phdr) segment;
+	char notes[MOST_NOTES];
+
+	text[0] = '\0';
+	if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) || header.e_phentsize != sizeof segment)
+		return;
+	for (unsigned i = 0; i < header.e_phnum && i < MOST_SEGMENTS; i++) {
+		if (pread(fd, &segment, sizeof segment, (off_t)(header.e_phoff + i * sizeof segment)) != (ssize_t)sizeof segment)
+			return;
+		if (segment.p_type != PT_NOTE || segment.p_filesz > sizeof notes ||
+		    pread(fd, notes, segment.p_filesz, (off_t)segment.p_offset) != (ssize_t)segment.p_filesz)
+			continue;
+		if (mew_build_id_of_notes(notes, segment.p_filesz, text))
+			return;
+	}
+}
+
 static int hash_file(struct mew_tool *tool, struct mew_error *err)
 {
 	int fd = open(tool->path, O_RDONLY | O_CLOEXEC);
@@ -98,6 +124,8 @@ static int hash_file(struct mew_tool *tool, struct mew_error *err)
 		while ((n = read(fd, block, sizeof block)) > 0)
 			for (ssize_t i = 0; i < n; i++)
 				tool->hash = (tool->hash ^ block[i]) * UINT64_C(0x100000001b3);
+	if (n == 0)
+		read_build_id(fd, tool->build_id);
 	if (fd >= 0)
 		(void)close(fd);
 	if (n != 0)

@@ -6,6 +6,7 @@
 #define MEW_GATE_TOOL_H
 
 #include "base.h"
+#include "build_id.h"
 #include "mew.h"
 
 #include <limits.h>
@@ -14,6 +15,7 @@
 struct mew_tool {
 	char path[PATH_MAX]; /* without links, behind shims; "": not looked for */
 	uint64_t bytes, hash;
+	char build_id[MEW_BUILD_ID_TEXT]; /* "": it has none */
 	struct stat seen;    /* spares the hash while nothing moved */
 };
 
