@@ -293,8 +293,7 @@ static double median_of(const struct mew_pair_observation *o, bool all, double (
 	for (unsigned i = 0; i < o->nrounds; i++)
 		if (all || !o->rounds[i].disturbed)
 			x[n++] = value(&o->rounds[i]);
-	mew_stats_sort(x, n);
-	return mew_stats_median_sorted(x, n);
+	return mew_stats_median(x, n);
 }
 
 static double log_of(const struct mew_pair_round *r)
@@ -310,6 +309,19 @@ static double base_of(const struct mew_pair_round *r)
 static double head_of(const struct mew_pair_round *r)
 {
 	return (double)r->ns[MEW_HEAD];
+}
+
+/* What the bodies say that they did: a faster head that did less is no result. */
+static int check_work(const struct mew_pair_case *c, struct mew_model *const models[MEW_SIDES], struct mew_error *err)
+{
+	const struct mew_case *base = &models[MEW_BASE]->cases[0], *head = &models[MEW_HEAD]->cases[0];
+	bool bytes = base->bytes_per_iteration < head->bytes_per_iteration || base->bytes_per_iteration > head->bytes_per_iteration;
+
+	if (!bytes && !(base->items_per_iteration < head->items_per_iteration || base->items_per_iteration > head->items_per_iteration))
+		return MEW_OK;
+	return mew_error_set(err, MEW_E_INVALID, "\"%.80s\" is other work on each side: an iteration is %g %s in the base, %g in the head",
+			     c->key, bytes ? base->bytes_per_iteration : base->items_per_iteration, bytes ? "bytes" : "items",
+			     bytes ? head->bytes_per_iteration : head->items_per_iteration);
 }
 
 /* Turn the two series of samples into rounds by the order of the page, the first `warm` of them left out. */
@@ -339,7 +351,7 @@ static int join(const struct mew_pair *p, const struct mew_pair_case *c, unsigne
 		out->ties += r->ns[MEW_BASE] == r->ns[MEW_HEAD];
 		out->disturbed += r->disturbed;
 	}
-	return MEW_OK;
+	return check_work(c, models, err);
 }
 
 int mew_pair_observe(struct mew_pair *p, const struct mew_pair_case *c, unsigned rounds, uint64_t warmup_ns,

@@ -81,7 +81,7 @@ int mew_pair_calibrate(struct mew_pair *p, struct mew_pair_case *c, uint64_t tar
  * Take one observation of a case with the running processes.
  *
  * rounds     1 to MEW_PAIR_ROUNDS, behind rounds of about warmup_ns a side that are left out whatever they say
- * Returns    MEW_OK, or what the case failed with, naming the side
+ * Returns    MEW_OK; what the case failed with, naming the side; MEW_E_INVALID when the sides say that they did other work
  */
 int mew_pair_observe(struct mew_pair *p, const struct mew_pair_case *c, unsigned rounds, uint64_t warmup_ns,
 		     struct mew_pair_observation *out, struct mew_error *err);

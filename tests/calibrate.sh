@@ -55,6 +55,9 @@ check "and can be left out" 0 'verdict: PASS'
 jq '.identity.kernel = "Linux 0.99"' "$kept" >other.json
 run "$mew" gate --base ./fx-base --head ./fx-head -k spin --memory 0 --calibration other.json
 complains "one of another machine is refused" 2 'of another kernel'
+jq '.program = "other" | .cases[0].key = "decode"' "$kept" >foreign.json
+run "$mew" gate --base ./fx-base --head ./fx-head -k spin --memory 0 --calibration foreign.json
+complains "one of another program is refused" 2 'is of other and has none of these cases'
 head -c 200 "$kept" >cut.json
 run "$mew" gate --base ./fx-base --head ./fx-head --calibration cut.json
 complains "one that is cut is refused" 2 'cut.json cannot be used'

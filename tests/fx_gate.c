@@ -3,7 +3,10 @@
  * so that base and head differ in that and in nothing else.
  *
  * name holds   "slow" twice the work; "allocs" a block more; "fewer" a block less; "crash" dies in a sample; "leak" keeps
- *              a block; "idle" does nothing and says so to its check; "other" (compiled in) has further cases
+ *              a block; "idle" does nothing and says so to its check; "half" declares half the bytes; "fickle" allocates
+ *              another number of blocks from process to process; "rude" prints, reads, and goes elsewhere; "loose" leaves
+ *              a process in a session of its own; "stuck" does that and never ends a sample; "other" (compiled in) has
+ *              further cases
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* readlink, also under -std=c11 */
@@ -13,6 +16,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,6 +43,46 @@ static uint64_t work(uint64_t n)
 	return x;
 }
 
+/* What no sleeping program of anybody else is called, so that the test can tell whether it is still there. */
+static void leave_process(void)
+{
+	if (fork() != 0)
+		return;
+	(void)setsid();
+	(void)execl("/bin/sleep", "sleep", "79.123", (char *)NULL);
+	_exit(127);
+}
+
+static void be_rude(void)
+{
+	char line[64];
+
+	for (int i = 0; i < 5000; i++)
+		(void)printf("a program that prints much more than anybody wants to read, %d\n", i);
+	if (fgets(line, sizeof line, stdin) != NULL || chdir("/") != 0)
+		abort();
+}
+
+/* Counted in a file from process to process: base 4, head 5, base 5, head 4. */
+static unsigned fickle_blocks(void)
+{
+	static unsigned blocks;
+	char count = 0;
+	FILE *f;
+
+	if (blocks != 0)
+		return blocks;
+	f = fopen("fickle", "a+");
+	if (f == NULL)
+		abort();
+	while (fgetc(f) != EOF)
+		count++;
+	(void)fputc('x', f);
+	(void)fclose(f);
+	blocks = count % 4 == 1 || count % 4 == 2 ? 5 : 4;
+	return blocks;
+}
+
 static const char *did_it(struct mew_state *st, void *arg)
 {
 	(void)st;
@@ -49,10 +93,17 @@ static const char *did_it(struct mew_state *st, void *arg)
 MEW_BENCHMARK(spin, .expect = did_it)
 {
 	uint64_t n = is_named("slow") ? 2 * WORK : WORK, done = 0;
-	bool dies = is_named("crash");
+	bool dies = is_named("crash"), is_stuck = is_named("stuck");
 
+	if (is_named("rude"))
+		be_rude();
+	if (is_stuck || is_named("loose"))
+		leave_process();
 	MEW_LOOP(st) {
 		uint64_t x = work(n);
+
+		while (is_stuck)
+			(void)pause();
 
 		mew_keep(x);
 		if (dies && ++done == 20)
@@ -62,7 +113,7 @@ MEW_BENCHMARK(spin, .expect = did_it)
 
 MEW_BENCHMARK(blocks)
 {
-	unsigned n = is_named("allocs") ? 5 : is_named("fewer") ? 3 : 4;
+	unsigned n = is_named("allocs") ? 5 : is_named("fewer") ? 3 : is_named("fickle") ? fickle_blocks() : 4;
 	bool keeps = is_named("leak");
 
 	MEW_LOOP(st) {
@@ -74,6 +125,7 @@ MEW_BENCHMARK(blocks)
 				free(p);
 		}
 	}
+	mew_set_bytes(st, is_named("half") ? 128 : 256);
 }
 
 #ifdef FX_OTHER

@@ -46,6 +46,10 @@ run xmllint --noout same/junit.xml
 	check "junit.xml is well formed" 0
 run jq -e '.resourceMetrics[0].scopeMetrics[0].metrics | length > 0' same/metrics.otlp.json
 check "metrics.otlp.json has metrics" 0 true
+is "with case, phase, arm and result" \
+	"$(member same/metrics.otlp.json '[.resourceMetrics[0].scopeMetrics[0].metrics[] | select(.name == "mew.gate.time" or
+	.name == "mew.gate.allocs") | .gauge.dataPoints[0].attributes | map(.value.stringValue) | join(" ")] | join(", ")')" \
+	"spin measurement/value base pass, spin memory/value base pass"
 
 run "$mew" gate --base ./fx-base --head ./fx-slow --limit time=20% -k spin --output slow
 check "twice the work is a regression" 1 'regression'
@@ -145,4 +149,5 @@ wait $gate
 code=$?
 check "an interrupt leaves what was measured" 4 'INVALID' 'interrupted'
 is "and says so in its files" "$(member cut/samples.json '.interrupted')" true
+is "also in junit.xml" "$(grep -c '<error message="it was interrupted"' cut/junit.xml)" 1
 finish

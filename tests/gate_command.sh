@@ -112,6 +112,9 @@ phases fails.json '{"name": "a", "run": "echo spoken; echo kept >\"$MEW_SCRATCH/
 gate fails.json --output fails
 check "a run that fails is invalid, with its status" 4 'exited with code 3'
 is "its output and artefacts are kept" "$(cat fails/logs/00-*/a.log fails/logs/00-*/a-artefact | tr '\n' ' ')" "spoken kept "
+phases folder.json '{"name": "a", "run": "mkdir -p $MEW_SCRATCH/kept; sleep 0.01", "artefacts": ["kept"]}'
+gate folder.json
+check "an artefact that is no file is named" 4 'kept is no regular file'
 cp tool-head tool-kept
 phases swap.json '{"name": "a", "run": "[ $MEW_SAMPLE != 1 ] || echo \"# new\" >>'"$head"'; $MEW_COMMAND"}'
 gate swap.json --output swap
@@ -127,6 +130,15 @@ phases deep.json '{"name": "a", "run": "(setsid sleep 77.123 & sleep 77.123) & s
 gate deep.json --timeout 0.2
 check "a run that takes too long is invalid" 4 'took longer than --timeout'
 is "nothing that it started is left" "$(pgrep -c -f 'sleep 77[.]123')" 0
+# shellcheck disable=SC2086 # words
+"$mew" gate --command deep.json --base "$base" --head "$head" $loose --output deep >out 2>err </dev/null &
+gate=$!
+while [ "$(pgrep -c -f 'sleep 77[.]123')" = 0 ] && kill -0 $gate 2>/dev/null; do sleep 0.02; done
+kill -INT $gate
+wait $gate
+code=$?
+check "an interrupt ends a run" 4 INVALID interrupted
+is "and all that it started" "$(pgrep -c -f 'sleep 77[.]123')" 0
 phases server.json '{"name": "a", "prepare": "sleep 78.123 & echo $! >$MEW_SCRATCH/pid", "run": "kill -0 $(cat $MEW_SCRATCH/pid)"}'
 gate server.json
 check "what preparing starts lives while the run needs it" 0
@@ -143,6 +155,7 @@ bad "no phases" '{"phases": []}' 'bad.json: top level: "phases" must be a list'
 bad "an unknown member" '{"phases": [{"name": "a", "runs": "x"}]}' 'phase a: "runs" must be one of name'
 bad "preparing is never timed" '{"phases": [{"name": "a", "prepare": {"command": "x", "timed": true}}]}' 'preparing is never timed'
 bad "a condition that is none" '{"phases": [{"name": "a", "require": {"hits": "many"}}]}' 'phase a: "hits" must be a condition'
+bad "too many variables" "$(jq -n '{phases: [{name: "a", env: ([range(49) | {"V\(.)": "x"}] | add)}]}')" 'at most 48 variables'
 bad "two phases of a name" '{"phases": [{"name": "a"}, {"name": "a"}]}' 'there is such a phase'
 run "$mew" gate --command absent.json --base "$base" --head "$head"
 complains "a phases file that is not there" 2 'absent.json'
@@ -163,6 +176,10 @@ is "without a list the phases run side by side" "$(member again/summary.json '[.
 phases record.json '{"name": "a", "run": "$MEW_COMMAND; if [ $MEW_ARM$MEW_PHASE$MEW_JOB = headcontention/a1 ]; then rm $MEW_COUNTS; fi", '"$counts"'}'
 gate record.json --contention 2 --contention-samples 1
 check "a record that lacks is invalid" 4 'records of counts are missing'
+
+phases quick.json '{"name": "a", "run": "sleep 0.3"}'
+gate quick.json --contention 2 --budget 0.2 --inconclusive fail
+check "what the budget did not let begin has not passed" 1 'contention/a *time *inconclusive'
 
 # merge
 gate slow.json --limit time=20% --samples 6 --output one
@@ -185,6 +202,22 @@ complains "a run counts once" 4 'of another directory'
 jq '.head.hash = "0"' two/samples.json >other.json && mkdir other && cp other.json other/samples.json && cp two/summary.json other
 run "$mew" gate --merge one other
 check "another head is invalid" 4 'compared another head'
+jq '.workload_revision = "w2"' two/samples.json >other/samples.json
+run "$mew" gate --merge one other
+check "another workload is invalid" 4 'workload_revision differs'
+# 300 cases with long names and as many rules: the comment still fits
+mkdir many && cp two/summary.json many
+jq --arg long "$(printf '%0280d' 0 | tr 0 k)" '.cases[0] as $c | .cases = [range(300) as $i | $c | .key = "\($i)\($long)" |
+	.observations = [range(5) as $k | {log_ratio: (0.4 + 0.01 * $k), base_ns: 100, head_ns: 150, loops: 1, rounds: 1, disturbed: 0,
+	ties: 0}]]' two/samples.json >many/samples.json
+jq -n '[range(300) | {cases: "\(.)*", metric: "time", limit: "1%", reason: ("because " * 30)}]' >rules.json
+run "$mew" gate --merge many --seed 1 --allow rules.json --output comment
+check "many cases need more than five pairs each" 3 INCONCLUSIVE
+is "the comment for them is not too long" "$([ "$(wc -c <comment/mew-gate.md)" -le 65000 ] && echo yes)" yes
+is "it uses the room" "$([ "$(wc -c <comment/mew-gate.md)" -gt 60000 ] && echo yes)" yes
+is "it counts the rows that it leaves out" "$(grep -c '^[0-9]* more rows, none of them worse' comment/mew-gate.md)" 1
+is "and the rules" "$(grep -c '^- [0-9]* more$' comment/mew-gate.md)" 1
+is "and ends as it should" "$(tail -n 1 comment/mew-gate.md)" '</details>'
 mkdir torn && jq 'del(.cases[0].observations[1].head_ns)' two/samples.json >torn/samples.json && cp two/summary.json torn
 run "$mew" gate --merge one torn
 complains "incomplete pairs are refused" 4 'complete pairs'

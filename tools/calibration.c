@@ -150,6 +150,37 @@ static struct mew_calibration *find_usual(const struct mew_gate *g)
 	return found;
 }
 
+/* Returns how many cases are in it. */
+static size_t take_floors(struct mew_gate *g)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < g->ncases; i++) {
+		const struct mew_calibration_case *c = mew_calibration_find(g->calibration, g->cases[i].key);
+
+		g->cases[i].noise_floor = c != NULL ? c->noise_floor : 0;
+		g->cases[i].is_uncalibrated = c == NULL;
+		known += c != NULL;
+	}
+	return known;
+}
+
+/* What would be refused after the first pair is refused before it. */
+static int check_margins(const struct mew_gate *g)
+{
+	for (size_t i = 0; i < g->ncases; i++) {
+		const struct mew_observations none = { .noise_floor = g->cases[i].noise_floor };
+		struct mew_verdict v;
+		struct mew_error err;
+
+		if (mew_verdict_time(&g->rules, g->cases[i].key, &none, &v, &err) == MEW_OK)
+			continue;
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	return MEW_EXIT_FINE;
+}
+
 int mew_calibration_apply(struct mew_gate *g)
 {
 	const char *path = g->options->calibration, *misfit;
@@ -170,10 +201,14 @@ int mew_calibration_apply(struct mew_gate *g)
 				 path != NULL ? path : "the file in the usual place", misfit);
 		return MEW_EXIT_USAGE;
 	}
-	for (size_t i = 0; i < g->ncases; i++) {
-		const struct mew_calibration_case *c = mew_calibration_find(g->calibration, g->cases[i].key);
-
-		g->cases[i].noise_floor = c != NULL ? c->noise_floor : 0;
+	if (take_floors(g) > 0)
+		return check_margins(g);
+	if (path != NULL) {
+		mew_cli_complain("--calibration: %s is of %s and has none of these cases: run `mew calibrate %s`", path,
+				 g->calibration->program, g->options->programs[MEW_BASE]);
+		return MEW_EXIT_USAGE;
 	}
+	mew_calibration_free(g->calibration); /* another program of that name: nothing in it is about this one */
+	g->calibration = NULL;
 	return MEW_EXIT_FINE;
 }

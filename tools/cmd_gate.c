@@ -11,9 +11,11 @@
 #include "environment.h"
 #include "error.h"
 #include "gate.h"
+#include "gate_check.h"
 #include "gate_explain.h"
 #include "gate_files.h"
 #include "gate_resume.h"
+#include "gate_step.h"
 #include "rules_flags.h"
 
 #include <getopt.h>
@@ -67,7 +69,8 @@ struct asked {
 	const char *resume;
 	char **merged; /* directories */
 	int nmerged;
-	bool help, samples_given, merge, measured;
+	struct mew_gate_given given;
+	bool help, merge, measured;
 	struct mew_cli_trace trace;
 };
 
@@ -84,6 +87,18 @@ static void help(void)
 
 /* --- values ----------------------------------------------------------------------------------------------------- */
 
+/* It becomes a folder and a member of files, so it is plain, and no other arm's. */
+static bool is_context_name(const struct asked *a, const char *name)
+{
+	if (name[0] == '\0' || name[0] == '.' || strlen(name) > 60 || name[strspn(name, MEW_PLAN_NAME)] != '\0' ||
+	    strcmp(name, mew_side_name(MEW_BASE)) == 0 || strcmp(name, mew_side_name(MEW_HEAD)) == 0)
+		return false;
+	for (size_t i = 0; i < a->o.ncontexts; i++)
+		if (strcmp(a->o.contexts[i].name, name) == 0)
+			return false;
+	return true;
+}
+
 static int context(struct asked *a, char *text)
 {
 	char *equals = strchr(text, '=');
@@ -93,6 +108,8 @@ static int context(struct asked *a, char *text)
 	if (a->o.ncontexts == MEW_GATE_CONTEXTS)
 		return mew_cli_bad("--context", text, "one of at most 8");
 	*equals = '\0';
+	if (!is_context_name(a, text))
+		return mew_cli_bad("--context", text, "a name of its own of at most 60 letters, digits, and . _ - inside");
 	a->o.contexts[a->o.ncontexts++] = (struct mew_gate_context){ text, equals + 1 };
 	return MEW_EXIT_FINE;
 }
@@ -119,7 +136,6 @@ static int apply_number(struct asked *a, int id, const char *value)
 	case F_TIMEOUT:
 		return mew_cli_seconds("--timeout", value, 1e-9, &a->o.host.timeout);
 	case F_SAMPLES:
-		a->samples_given = true;
 		return bounded("--samples", value, 100000, &a->o.pairs);
 	case F_ROUNDS:
 		return bounded("--rounds", value, MEW_PAIR_ROUNDS, &a->o.rounds);
@@ -236,6 +252,7 @@ static int parse(struct asked *a, int argc, char **argv)
 			code = mew_rules_flags_apply(&a->by, id, optarg);
 		if (code != MEW_EXIT_FINE)
 			return code;
+		mew_gate_given(&a->given, flags, MEW_COUNTOF(flags), id);
 	}
 	a->merged = argv + optind;
 	a->nmerged = a->merge ? argc - optind : 0;
@@ -277,12 +294,8 @@ static int complete_command(struct asked *a)
 {
 	struct mew_error err;
 
-	if (a->o.phases_file == NULL) {
-		if (a->o.cold_every == 0 && a->o.contention == 0 && a->o.contention_samples == 0)
-			return MEW_EXIT_FINE;
-		mew_cli_complain("gate: --cold-every and --contention are for commands: give their phases by --command FILE");
-		return MEW_EXIT_USAGE;
-	}
+	if (a->o.phases_file == NULL)
+		return MEW_EXIT_FINE;
 	if (mew_command_plan_read(a->o.phases_file, a->o.contention > 0, &a->plan, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;
@@ -308,23 +321,11 @@ static int check_sides(const struct asked *a)
 	return MEW_EXIT_USAGE;
 }
 
-/* What is measured in another way than a program of Google Benchmark. */
-static int check_gbench(const struct asked *a)
-{
-	const char *flag = a->o.phases_file != NULL ? "--command" : a->o.ncontexts > 0 ? "--context" : a->by.ntags > 0 ? "-t" :
-			   a->o.html != NULL ? "--html" : NULL;
-
-	if (!a->o.gbench || flag == NULL)
-		return MEW_EXIT_FINE;
-	mew_cli_complain("gate: %s does not go with --gbench-program", flag);
-	return MEW_EXIT_USAGE;
-}
-
 static int complete(struct asked *a)
 {
 	uint64_t *seed = &a->by.rules.resampling.seed;
 
-	if (check_sides(a) != MEW_EXIT_FINE || check_gbench(a) != MEW_EXIT_FINE || complete_command(a) != MEW_EXIT_FINE)
+	if (mew_gate_check_given(&a->given) != MEW_EXIT_FINE || check_sides(a) != MEW_EXIT_FINE || complete_command(a) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	if (a->o.resumed != NULL) {
 		*seed = (uint64_t)json_integer_value(json_object_get(a->o.resumed, "seed"));
@@ -336,7 +337,7 @@ static int complete(struct asked *a)
 		*seed >>= 11; /* what it is drawn to must pass through JSON's numbers, which may be doubles */
 	a->o.seed = *seed;
 	a->o.fixed = a->by.rules.time_rule == MEW_TIME_BOOTSTRAP;
-	if (a->o.fixed && !a->samples_given)
+	if (a->o.fixed && !mew_gate_is_given(&a->given, "--samples"))
 		a->o.pairs = 20;
 	read_environment(a);
 	if (mew_rules_flags_complete(&a->by) != MEW_EXIT_FINE)
@@ -349,19 +350,21 @@ static int complete(struct asked *a)
 
 static int judge_and_write(struct mew_gate *g)
 {
-	struct mew_error err;
-	int status = mew_gate_settle(g, &err);
+	struct mew_error err, unwritten;
+	int status = mew_gate_settle(g, &err), written = MEW_OK;
 
 	if (status == MEW_OK) {
 		mew_gate_explain(g);
-		status = mew_gate_write_all(g, &err);
+		written = mew_gate_write_all(g, &unwritten);
+		if (!g->options->quiet) /* also when the files could not be written: the verdict is known */
+			status = mew_gate_print(g, &err);
 	}
-	if (status == MEW_OK && !g->options->quiet)
-		status = mew_gate_print(g, &err);
-	if (status != MEW_OK) {
+	if (status != MEW_OK)
 		mew_cli_complain("%s", err.text);
+	if (written != MEW_OK)
+		mew_cli_complain("%s", unwritten.text);
+	if (status != MEW_OK || written != MEW_OK)
 		return MEW_EXIT_USAGE;
-	}
 	if (g->interrupted)
 		mew_cli_complain("interrupted: what was measured until then is kept");
 	return g->exit_code;
@@ -373,6 +376,7 @@ static int run(struct asked *a)
 	struct mew_error err;
 	int code = MEW_EXIT_USAGE;
 
+	mew_command_adopt();
 	if (g == NULL || mew_gate_init(g, &a->o, &a->by.rules) != 0) {
 		mew_cli_complain("no memory for the gate");
 	} else if (mew_gate_directory(g, &err) != MEW_OK) {
@@ -383,12 +387,14 @@ static int run(struct asked *a)
 	} else {
 		for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
 			mew_environment_machine(g->models[side]);
+		(void)mew_tool_file("/proc/self/exe", &g->self, &err); /* recorded; without /proc it stays unknown */
 		code = a->merge ? mew_gate_merge(g, a->merged, a->nmerged) :
 		       a->o.plan != NULL ? mew_gate_commands(g) : a->o.gbench ? mew_gate_guests(g) : mew_gate_programs(g);
 		a->measured = code == MEW_EXIT_FINE;
 		if (a->measured)
 			code = judge_and_write(g);
 	}
+	mew_command_sweep(); /* what a program let loose in a session of its own is a child of ours by now */
 	if (g != NULL)
 		mew_gate_fini(g);
 	free(g);

@@ -8,7 +8,6 @@
 
 #include "cli.h"
 #include "error.h"
-#include "textual.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -21,9 +20,13 @@ int mew_gate_init(struct mew_gate *g, const struct mew_gate_options *o, const st
 {
 	*g = (struct mew_gate){ .options = o, .rules = *rules, .started_s = (uint64_t)time(NULL) };
 	g->rules.sequential = !o->fixed && rules->time_rule == MEW_TIME_SIGNS;
-	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 		g->models[side] = mew_model_new();
-	return g->models[MEW_BASE] != NULL && g->models[MEW_HEAD] != NULL ? 0 : -1;
+		g->recounts[side] = mew_model_new();
+		if (g->models[side] == NULL || g->recounts[side] == NULL)
+			return -1;
+	}
+	return 0;
 }
 
 void mew_gate_fini(struct mew_gate *g)
@@ -41,10 +44,11 @@ void mew_gate_fini(struct mew_gate *g)
 	}
 	free(g->cases);
 	json_decref(g->merged);
-	mew_model_free(g->models[MEW_BASE]);
-	mew_model_free(g->models[MEW_HEAD]);
-	mew_model_free(g->profiles[MEW_BASE]);
-	mew_model_free(g->profiles[MEW_HEAD]);
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+		mew_model_free(g->models[side]);
+		mew_model_free(g->recounts[side]);
+		mew_model_free(g->profiles[side]);
+	}
 	mew_calibration_free(g->calibration);
 	*g = (struct mew_gate){ 0 };
 }
@@ -163,8 +167,7 @@ static void put_medians(const struct mew_gate_case *c, struct mew_verdict *v)
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && x != NULL; side++) {
 		for (size_t i = 0; i < c->series.n; i++)
 			x[i] = c->series.list[i].ns[side];
-		mew_stats_sort(x, c->series.n);
-		*(side == MEW_BASE ? &v->base : &v->head) = mew_stats_median_sorted(x, c->series.n);
+		*(side == MEW_BASE ? &v->base : &v->head) = mew_stats_median(x, c->series.n);
 	}
 	free(x);
 }
@@ -176,6 +179,10 @@ static int settle_time(struct mew_gate *g, struct mew_gate_case *c, struct mew_v
 
 	if (status != MEW_OK)
 		return status;
+	if (v->outcome == MEW_OUTCOME_ABSENT) { /* what was not measured has not passed */
+		v->outcome = MEW_OUTCOME_INCONCLUSIVE;
+		v->why = g->out_of_time ? "the time ran out before its first pair" : "it has no pair of times";
+	}
 	put_medians(c, v);
 	if (!is_difference(v->outcome) || !g->rules.sequential || g->machines > 0)
 		return MEW_OK;
@@ -186,36 +193,6 @@ static int settle_time(struct mew_gate *g, struct mew_gate_case *c, struct mew_v
 		       "a difference was seen, the time to confirm it by fresh processes ran out" :
 		       "a difference was seen once; fresh processes did not confirm it");
 	return MEW_OK;
-}
-
-/* --- exact figures ---------------------------------------------------------------------------------------------- */
-
-static double figure_of(struct mew_model *m, const char *key, const struct mew_metric *metric)
-{
-	struct mew_case *row = mew_model_case(m, key, NULL);
-	const struct mew_row_head *head = row != NULL && (row->kinds >> metric->kind & 1) != 0 ? mew_case_row(row, metric->kind) : NULL;
-	const struct mew_figure *figures;
-	double value;
-	size_t n;
-
-	if (head == NULL || head->status != MEW_OK)
-		return (double)NAN;
-	figures = mew_figures(metric->kind, &n);
-	for (size_t i = 0; i < n; i++)
-		if (figures[i].bit == metric->bit && mew_row_number(head, &figures[i], &value))
-			return value;
-	return (double)NAN;
-}
-
-static void settle_exact(struct mew_gate *g, struct mew_gate_case *c)
-{
-	size_t n;
-	const struct mew_metric *metrics = mew_metrics(&n);
-
-	for (size_t i = 0; i < n && c->nverdicts < MEW_GATE_METRICS; i++)
-		if (metrics[i].exact && metrics[i].kind == MEW_KIND_MEMORY)
-			mew_verdict_exact(&g->rules, c->key, &metrics[i], figure_of(g->models[MEW_BASE], c->key, &metrics[i]),
-					  figure_of(g->models[MEW_HEAD], c->key, &metrics[i]), &c->verdicts[c->nverdicts++]);
 }
 
 /* --- the end ---------------------------------------------------------------------------------------------------- */
@@ -235,7 +212,7 @@ static int settle_case(struct mew_gate *g, struct mew_gate_case *c, struct mew_e
 	if (status == MEW_OK && (c->phase != NULL || g->machines > 0))
 		mew_gate_settle_counts(g, c);
 	else if (status == MEW_OK && g->options->memory_iterations > 0)
-		settle_exact(g, c);
+		mew_gate_settle_exact(g, c);
 	return status;
 }
 
@@ -256,6 +233,7 @@ int mew_gate_settle(struct mew_gate *g, struct mew_error *err)
 	int status = MEW_OK;
 	size_t n;
 
+	g->nuncounted = 0;
 	for (size_t i = 0; i < g->ncases && status == MEW_OK; i++)
 		status = settle_case(g, &g->cases[i], err);
 	if (status != MEW_OK)
@@ -301,7 +279,11 @@ void mew_gate_words(const struct mew_verdict *v, char *text, size_t size)
 {
 	double percent = (v->ratio - 1) * 100;
 
-	if (v->outcome == MEW_OUTCOME_INVALID || v->outcome == MEW_OUTCOME_ABSENT || !isfinite(v->ratio))
+	if (v->outcome == MEW_OUTCOME_REGRESSED && isinf(v->ratio))
+		(void)snprintf(text, size, "more, from none");
+	else if (v->metric->exact && v->outcome == MEW_OUTCOME_INCONCLUSIVE && v->why != NULL)
+		(void)snprintf(text, size, "%s", v->why);
+	else if (v->outcome == MEW_OUTCOME_INVALID || v->outcome == MEW_OUTCOME_ABSENT || !isfinite(v->ratio))
 		(void)snprintf(text, size, "%s", v->why != NULL ? v->why : v->outcome == MEW_OUTCOME_ABSENT ? "not measured" : "");
 	else if (v->outcome == MEW_OUTCOME_REGRESSED || v->outcome == MEW_OUTCOME_IMPROVED)
 		(void)snprintf(text, size, "%s by %.2f %%", v->metric->exact ? percent > 0 ? "more" : "less" :
@@ -311,4 +293,41 @@ void mew_gate_words(const struct mew_verdict *v, char *text, size_t size)
 			       "not slower by more than %.3g %%", v->limit.percent);
 	else
 		(void)snprintf(text, size, v->n < v->least ? "%zu of at least %zu observations" : "no difference resolved", v->n, v->least);
+}
+
+bool mew_gate_context_words(const struct mew_gate *g, const struct mew_gate_case *c, size_t k, char text[MEW_GATE_CONTEXT_BYTES])
+{
+	const struct mew_gate_series *s = &c->contexts[k];
+	double *x = s->n > 0 ? calloc(s->n, sizeof *x) : NULL;
+	struct mew_interval in;
+	size_t used;
+
+	if (x == NULL)
+		return false;
+	for (size_t i = 0; i < s->n; i++)
+		x[i] = s->list[i].log_ratio;
+	(void)snprintf(text, MEW_GATE_CONTEXT_BYTES, "%s %+.2f %% of the base", g->options->contexts[k].name,
+		       (exp(mew_stats_median(x, s->n)) - 1) * 100);
+	used = strlen(text);
+	if (mew_stats_median_interval_sorted(x, s->n, 0.95, &in))
+		(void)snprintf(text + used, MEW_GATE_CONTEXT_BYTES - used, " (%+.2f to %+.2f)", (exp(in.low) - 1) * 100,
+			       (exp(in.high) - 1) * 100);
+	free(x);
+	return true;
+}
+
+bool mew_gate_uncounted_words(const struct mew_gate *g, char *text, size_t size)
+{
+	if (g->nuncounted == 0)
+		return false;
+	(void)snprintf(text, size, "time alone was judged in %zu of %zu cases: %s", g->nuncounted, g->ncases, g->uncounted);
+	return true;
+}
+
+bool mew_gate_has_case_for(const struct mew_gate *g, const struct mew_allow *allow)
+{
+	for (size_t i = 0; i < g->ncases; i++)
+		if (mew_allow_matches(allow, g->cases[i].key))
+			return true;
+	return false;
 }

@@ -78,7 +78,9 @@ struct mew_gate_case {
 	struct mew_pair_case pair;
 	struct mew_gate_series series;
 	struct mew_gate_series contexts[MEW_GATE_CONTEXTS];
+	bool lost[MEW_GATE_CONTEXTS]; /* it failed there, which was said */
 	double noise_floor;          /* from a calibration, as a fraction; 0: not known */
+	bool is_uncalibrated;        /* the calibration has other cases, but not this one */
 	enum mew_gate_stage stage;
 	enum mew_outcome flagged;    /* what the first look found, when the stage is beyond it */
 	size_t confirmed_from;       /* first observation of the confirmation */
@@ -100,11 +102,16 @@ struct mew_gate {
 	struct mew_gate_case *cases;
 	size_t ncases;
 	struct mew_model *models[MEW_SIDES]; /* exact pass and facts of each side */
+	struct mew_model *recounts[MEW_SIDES]; /* a second exact pass of the cases whose sides differed in the first */
+	char uncounted[240];         /* why cases have no exact figures, although these were asked for; "" */
+	size_t nuncounted;           /* of them */
 	struct mew_calibration *calibration; /* that the noise floors come from; NULL: none */
-	double seconds;              /* that the timing took */
+	uint64_t start_ns;           /* of the timing, on the monotonic clock */
+	double seconds;              /* that it took */
 	unsigned processes;          /* pairs of them */
 	bool out_of_time, interrupted;
 	struct mew_tool tools[MEW_SIDES]; /* the file that each side is */
+	struct mew_tool self;        /* the command that measured */
 	unsigned machines;           /* merged: how many; 0: measured here */
 	json_t *merged;              /* what they wrote; texts of the gate belong to it */
 	struct mew_gate_options merged_options;
@@ -144,6 +151,18 @@ int mew_gate_settle(struct mew_gate *g, struct mew_error *err);
 /* The verdict of time of a case, or NULL. */
 const struct mew_verdict *mew_gate_time(const struct mew_gate_case *c);
 
+/* --- exact figures of programs ---------------------------------------------------------------------------------- */
+
+/* After an exact pass on a side: the cases that failed in it fail the gate. */
+void mew_gate_check_exact(struct mew_gate *g, const struct mew_model *m, enum mew_side side);
+/* Do the two sides differ in an exact figure of the case? Then it is counted again: what changes by itself is not exact. */
+bool mew_gate_wants_recount(const struct mew_gate *g, const struct mew_gate_case *c);
+bool mew_gate_any_recount(const struct mew_gate *g);
+/* The verdict of each exact figure. */
+void mew_gate_settle_exact(struct mew_gate *g, struct mew_gate_case *c);
+
+/* --- ways to measure -------------------------------------------------------------------------------------------- */
+
 /* Measure benchmark programs. Returns an exit code: MEW_EXIT_FINE when there is something to judge. */
 int mew_gate_programs(struct mew_gate *g);
 
@@ -161,6 +180,8 @@ int mew_gate_merge(struct mew_gate *g, char *const *directories, int n);
 /* The verdict of time of merged samples: the machines are a level of the bootstrap. */
 int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c, struct mew_verdict *v, struct mew_error *err);
 
+/* A sentence where the two sides are one and the same; NULL: they are not, or nobody looked. */
+const char *mew_gate_sameness(const struct mew_gate *g);
 /* What both sides are, at the start; with --resume it must be what it was. Returns MEW_OK or a status. */
 int mew_gate_identify(struct mew_gate *g, struct mew_error *err);
 /* Go on with the observations of the case in options->resumed, if there are any; nothing where it is NULL. */
@@ -194,6 +215,13 @@ int mew_gate_print(const struct mew_gate *g, struct mew_error *err);
 
 /* "slower by 1.8 % [1.6, 2.0]", "no difference resolved": what a verdict says. */
 void mew_gate_words(const struct mew_verdict *v, char *text, size_t size);
+#define MEW_GATE_CONTEXT_BYTES 192
+/* "third +12.3 % of the base (+11.9 to +12.8)": what the k-th context measured in a case. False: nothing. */
+bool mew_gate_context_words(const struct mew_gate *g, const struct mew_gate_case *c, size_t k, char text[MEW_GATE_CONTEXT_BYTES]);
+/* Which cases have no exact figures, and why. False: all have, or nobody asked for them. */
+bool mew_gate_uncounted_words(const struct mew_gate *g, char *text, size_t size);
+/* Is there a case whose key the rule's pattern fits? */
+bool mew_gate_has_case_for(const struct mew_gate *g, const struct mew_allow *allow);
 /* "PASS", "REGRESSION", "INCONCLUSIVE", "INVALID MEASUREMENT". */
 const char *mew_gate_headline(const struct mew_gate *g);
 

@@ -9,17 +9,13 @@
 #include "cli.h"
 #include "error.h"
 #include "gate_step.h"
+#include "gate_time.h"
 #include "os.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_cancelled(const struct mew_gate *g)
-{
-	return g->options->host.cancelled != NULL && *g->options->host.cancelled != 0;
-}
 
 /* Pairs of samples draw once: the second runs in the reverse order of the first, so neither arm is always the later. */
 static bool head_first(uint64_t seed, unsigned sample)
@@ -76,7 +72,7 @@ static void run_contexts(struct mew_commands *p, struct mew_gate_case *c, unsign
 			continue;
 		if (mew_phase_run(p, c->phase, &arm, sample, &run, &err) != MEW_OK) {
 			p->lost[k] = true;
-			if (!is_cancelled(p->g))
+			if (!mew_gate_is_cancelled(p->g))
 				mew_cli_complain("context %s: %s: %s", context->name, c->key, err.text);
 			continue;
 		}
@@ -101,7 +97,7 @@ static int run_pair(struct mew_commands *p, struct mew_gate_case *c, unsigned sa
 			return MEW_E_INVALID;
 		if (mew_phase_run(p, c->phase, &arm, sample, &run[side], err) == MEW_OK)
 			continue;
-		if (!is_cancelled(g))
+		if (!mew_gate_is_cancelled(g))
 			mew_gate_fail(c, "%s, sample %u: %s", arm.name, sample, err->text);
 		return MEW_E_BODY;
 	}
@@ -127,7 +123,7 @@ static int take_sample(struct mew_commands *p, size_t from, size_t to, unsigned 
 	struct mew_gate *g = p->g;
 	int status = MEW_OK;
 
-	for (size_t i = from; i < to && status == MEW_OK && !is_cancelled(g); i++) {
+	for (size_t i = from; i < to && status == MEW_OK && !mew_gate_is_cancelled(g); i++) {
 		struct mew_gate_case *c = &g->cases[i];
 
 		mew_progress_show(&p->progress, c, c->key, 0, "gate", sample, p->most);
@@ -144,16 +140,6 @@ static bool any_open(const struct mew_gate *g, size_t from, size_t to)
 	for (size_t i = from; i < to; i++)
 		if (g->cases[i].stage != MEW_GATE_DECIDED)
 			return true;
-	return false;
-}
-
-static bool has_time(struct mew_commands *p)
-{
-	double left = p->g->options->budget - (double)(mew_os_now_ns() - p->start_ns) / 1e9;
-
-	if (p->g->options->budget == 0 || left >= (double)p->longest_ns / 1e9)
-		return true;
-	p->g->out_of_time = true;
 	return false;
 }
 
@@ -178,15 +164,17 @@ static int take_samples(struct mew_commands *p, size_t from, size_t to, unsigned
 
 	p->longest_ns = 0;
 	p->most = most;
-	for (unsigned s = first; s < most && status == MEW_OK && any_open(p->g, from, to) && !is_cancelled(p->g) && has_time(p); s++) {
+	for (unsigned s = first; s < most && status == MEW_OK && any_open(p->g, from, to) && !mew_gate_is_cancelled(p->g); s++) {
 		uint64_t before = mew_os_now_ns(), took;
 		int written;
 
+		if (!mew_gate_has_time(p->g, p->longest_ns))
+			break;
 		status = take_sample(p, from, to, s, first, err);
 		took = mew_os_now_ns() - before;
 		p->longest_ns = took > p->longest_ns ? took : p->longest_ns;
-		p->g->seconds = (double)(mew_os_now_ns() - p->start_ns) / 1e9;
-		p->g->interrupted = is_cancelled(p->g);
+		p->g->seconds = (double)(mew_os_now_ns() - p->g->start_ns) / 1e9;
+		p->g->interrupted = mew_gate_is_cancelled(p->g);
 		written = mew_gate_write_samples(p->g, err);
 		if (written != MEW_OK)
 			return written;
@@ -223,11 +211,11 @@ static int measure(struct mew_commands *p, struct mew_error *err)
 		status = mew_scratch_open(&p->scratch, g, err);
 	if (status != MEW_OK)
 		return status;
-	p->start_ns = mew_os_now_ns();
+	p->g->start_ns = mew_os_now_ns();
 	status = take_samples(p, 0, isolated, g->options->pairs, err);
-	if (status == MEW_OK && g->ncases > isolated && !is_cancelled(g))
+	if (status == MEW_OK && g->ncases > isolated && !mew_gate_is_cancelled(g))
 		status = take_samples(p, isolated, g->ncases, g->options->contention_samples, err);
-	g->interrupted = is_cancelled(g);
+	g->interrupted = mew_gate_is_cancelled(g);
 	return status;
 }
 
@@ -243,7 +231,6 @@ int mew_gate_commands(struct mew_gate *g)
 	}
 	p->g = g;
 	mew_progress_init(&p->progress, g->options->progress);
-	mew_command_adopt();
 	status = measure(p, &err);
 	mew_progress_clear(&p->progress);
 	mew_command_sweep();

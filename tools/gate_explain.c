@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "error.h"
 #include "gate_files.h"
+#include "gate_time.h"
 #include "os.h"
 #include "output.h"
 #include "plan.h"
@@ -26,11 +27,6 @@ struct explain {
 	double spent_s, longest_s; /* so far; over one case */
 	size_t wanted, done;
 };
-
-static bool is_cancelled(const struct mew_gate *g)
-{
-	return g->options->host.cancelled != NULL && *g->options->host.cancelled != 0;
-}
 
 static bool got_worse(const struct mew_gate_case *c)
 {
@@ -83,7 +79,7 @@ static int profile_case(struct explain *e, const struct mew_gate_case *c, struct
 	double took;
 
 	for (size_t i = 0; i < MEW_COUNTOF(passes); i++)
-		for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK && !is_cancelled(e->g); side++)
+		for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK && !mew_gate_is_cancelled(e->g); side++)
 			if (passes[i] == MEW_PASS_CPU || e->g->options->memory_iterations > 0)
 				status = profile(e, c, side, passes[i], err);
 	took = (double)(mew_os_now_ns() - start) / 1e9;
@@ -110,7 +106,7 @@ static int profile_all(struct explain *e, struct mew_error *err)
 		for (size_t i = 0; i < g->models[side]->nfacts; i++)
 			(void)mew_model_add_fact(g->profiles[side], g->models[side]->facts[i].name, g->models[side]->facts[i].value);
 	}
-	for (size_t i = 0; i < g->ncases && !is_cancelled(g) && has_time(e); i++) {
+	for (size_t i = 0; i < g->ncases && !mew_gate_is_cancelled(g) && has_time(e); i++) {
 		int status = is_wanted(g, &g->cases[i]) ? profile_case(e, &g->cases[i], err) : MEW_OK;
 
 		if (status != MEW_OK)
@@ -150,7 +146,7 @@ static void say_what_is_missing(struct explain *e, int status, const struct mew_
 
 	if (status != MEW_OK)
 		(void)snprintf(text, size, "%.240s", err->text);
-	else if (is_cancelled(e->g))
+	else if (mew_gate_is_cancelled(e->g))
 		(void)snprintf(text, size, "it was interrupted");
 	else if (e->done < e->wanted)
 		(void)snprintf(text, size, "the time that --budget gives was spent, %zu of %zu cases were profiled", e->done, e->wanted);

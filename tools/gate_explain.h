@@ -17,7 +17,7 @@
  */
 void mew_gate_explain(struct mew_gate *g);
 
-/* The functions that grew, as a part of mew-gate.md; nothing when nothing was profiled. */
-void mew_gate_put_growth(struct mew_writer *w, const struct mew_gate *g);
+/* The functions that grew, as a part of mew-gate.md of at most so many bytes; nothing when nothing was profiled. */
+void mew_gate_put_growth(struct mew_writer *w, const struct mew_gate *g, uint64_t most);
 
 #endif

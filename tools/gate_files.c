@@ -44,18 +44,26 @@ static char *name_of(const struct mew_gate *g, const char *name)
 
 int mew_gate_directory(const struct mew_gate *g, struct mew_error *err)
 {
-	char *samples;
-	bool taken;
+	static const char *const names[] = { "samples.json", "summary.json", "mew-gate.md", "logs" };
+	bool taken = false;
+	struct stat st;
+	int status;
 
 	if (g->options->output == NULL || g->options->resumed != NULL)
 		return MEW_OK;
-	samples = name_of(g, "samples.json");
-	taken = samples != NULL && access(samples, F_OK) == 0;
-	free(samples);
+	for (size_t i = 0; i < MEW_COUNTOF(names) && !taken; i++) {
+		char *path = name_of(g, names[i]);
+
+		taken = path != NULL && access(path, F_OK) == 0;
+		free(path);
+	}
 	if (taken)
 		return mew_error_set(err, MEW_E_INVALID, "--output %s already holds a run: name another directory, or remove it",
 				     g->options->output);
-	return make_path(g->options->output, err);
+	status = make_path(g->options->output, err);
+	if (status == MEW_OK && (stat(g->options->output, &st) != 0 || !S_ISDIR(st.st_mode) || access(g->options->output, W_OK | X_OK) != 0))
+		return mew_error_set(err, MEW_E_IO, "--output %s is no directory that can be written to", g->options->output);
+	return status;
 }
 
 int mew_gate_file(const struct mew_gate *g, const char *name, mew_write_body_fn *body, struct mew_error *err)

@@ -17,6 +17,14 @@ int mew_gate_file(const struct mew_gate *g, const char *name, mew_write_body_fn 
 /* Text in a cell or sentence of mew-gate.md: nothing of it is read as markup. */
 void mew_gate_put_escaped(struct mew_writer *w, const char *text);
 
+/*
+ * Append what a memory writer holds, if w then has no more than so many bytes.
+ *
+ * piece    taken
+ * Returns  whether it was appended
+ */
+bool mew_gate_put_piece(struct mew_writer *w, struct mew_writer *piece, uint64_t most);
+
 int mew_gate_write_summary(const struct mew_gate *g, struct mew_error *err);
 int mew_gate_write_markdown(const struct mew_gate *g, struct mew_error *err);
 int mew_gate_write_junit(const struct mew_gate *g, struct mew_error *err);

@@ -109,22 +109,40 @@ static void put_number(struct mew_writer *w, double value)
 	mew_write_text(w, text);
 }
 
-static void put_rows(struct mew_writer *w, const char *key, const char *what, struct growth *list, size_t n)
+struct table { /* as far as it has room */
+	struct mew_writer *w;
+	uint64_t most; /* bytes of w */
+	bool begun, full;
+};
+
+static void put_row(struct table *t, const char *key, const char *what, const struct growth *g)
+{
+	struct mew_writer row;
+
+	mew_writer_memory(&row);
+	if (!t->begun)
+		mew_write_text(&row, "Functions that take more by themselves than they did (of time their share of the samples):\n\n"
+				     "| case | function | | base | head | more |\n|---|---|---|---:|---:|---:|\n");
+	mew_write_text(&row, "| ");
+	mew_gate_put_escaped(&row, key);
+	mew_write_text(&row, " | ");
+	mew_gate_put_escaped(&row, g->function);
+	mew_writef(&row, " | %s | ", what);
+	put_number(&row, g->base);
+	mew_write_text(&row, " | ");
+	put_number(&row, g->head);
+	mew_write_text(&row, " | +");
+	put_number(&row, g->head - g->base);
+	mew_write_text(&row, " |\n");
+	t->full = !mew_gate_put_piece(t->w, &row, t->most);
+	t->begun |= !t->full;
+}
+
+static void put_rows(struct table *t, const char *key, const char *what, struct growth *list, size_t n)
 {
 	qsort(list, n, sizeof *list, by_growth);
-	for (size_t i = 0; i < n && i < MOST_FUNCTIONS; i++) {
-		mew_write_text(w, "| ");
-		mew_gate_put_escaped(w, key);
-		mew_write_text(w, " | ");
-		mew_gate_put_escaped(w, list[i].function);
-		mew_writef(w, " | %s | ", what);
-		put_number(w, list[i].base);
-		mew_write_text(w, " | ");
-		put_number(w, list[i].head);
-		mew_write_text(w, " | +");
-		put_number(w, list[i].head - list[i].base);
-		mew_write_text(w, " |\n");
-	}
+	for (size_t i = 0; i < n && i < MOST_FUNCTIONS && !t->full; i++)
+		put_row(t, key, what, &list[i]);
 }
 
 static bool has_kind(const struct mew_case *a, const struct mew_case *b, enum mew_kind kind)
@@ -133,7 +151,7 @@ static bool has_kind(const struct mew_case *a, const struct mew_case *b, enum me
 }
 
 /* Returns false when the case was not profiled on both sides. */
-static bool put_case(struct mew_writer *w, const struct mew_gate *g, const struct mew_gate_case *c)
+static bool put_case(struct table *t, const struct mew_gate *g, const struct mew_gate_case *c)
 {
 	const char *key = c->key;
 	const struct mew_case *base = mew_model_find(g->profiles[MEW_BASE], key), *head = mew_model_find(g->profiles[MEW_HEAD], key);
@@ -142,14 +160,30 @@ static bool put_case(struct mew_writer *w, const struct mew_gate *g, const struc
 	if (base == NULL || head == NULL)
 		return false;
 	if (has_kind(base, head, MEW_KIND_CPU) && base->cpu.status == MEW_OK && head->cpu.status == MEW_OK)
-		put_rows(w, key, "ns/iteration", list, time_growth(&base->cpu, &head->cpu, mew_gate_time(c), list, MEW_COUNTOF(list)));
+		put_rows(t, key, "ns/iteration", list, time_growth(&base->cpu, &head->cpu, mew_gate_time(c), list, MEW_COUNTOF(list)));
 	if (has_kind(base, head, MEW_KIND_MEMORY) && base->memory.status == MEW_OK && head->memory.status == MEW_OK)
-		put_rows(w, key, "bytes/iteration", list, bytes_growth(&base->memory, &head->memory, list, MEW_COUNTOF(list)));
+		put_rows(t, key, "bytes/iteration", list, bytes_growth(&base->memory, &head->memory, list, MEW_COUNTOF(list)));
 	return true;
 }
 
-void mew_gate_put_growth(struct mew_writer *w, const struct mew_gate *g)
+static void put_page(struct mew_writer *w, const struct mew_gate *g)
 {
+	if (g->options->html == NULL) {
+		mew_write_text(w, "\n[Flame graphs of the difference](" MEW_GATE_PAGE "), among the files of this run");
+	} else {
+		mew_write_text(w, "\nFlame graphs of the difference: ");
+		mew_gate_put_escaped(w, g->html);
+	}
+	if (g->unexplained[0] != '\0') {
+		mew_write_text(w, "; ");
+		mew_gate_put_escaped(w, g->unexplained);
+	}
+	mew_write_text(w, ". ");
+}
+
+void mew_gate_put_growth(struct mew_writer *w, const struct mew_gate *g, uint64_t most)
+{
+	struct table t = { .w = w, .most = w->total + most };
 	size_t shown = 0;
 
 	if (g->html[0] == '\0') {
@@ -160,16 +194,9 @@ void mew_gate_put_growth(struct mew_writer *w, const struct mew_gate *g)
 		}
 		return;
 	}
-	if (g->options->html == NULL)
-		mew_write_text(w, "\n[Flame graphs of the difference](" MEW_GATE_PAGE ")");
-	else
-		mew_write_text(w, "\nFlame graphs of the difference were written beside this report");
-	if (g->unexplained[0] != '\0') {
-		mew_write_text(w, "; ");
-		mew_gate_put_escaped(w, g->unexplained);
-	}
-	mew_write_text(w, ". Functions that take more by themselves than they did (of time their share of the samples):\n\n"
-			  "| case | function | | base | head | more |\n|---|---|---|---:|---:|---:|\n");
-	for (size_t i = 0; i < g->ncases && shown < MOST_CASES; i++)
-		shown += put_case(w, g, &g->cases[i]);
+	put_page(w, g);
+	for (size_t i = 0; i < g->ncases && shown < MOST_CASES && !t.full; i++)
+		shown += put_case(&t, g, &g->cases[i]);
+	if (!t.begun)
+		mew_write_text(w, "No single function takes more than chance explains.\n");
 }

@@ -8,11 +8,9 @@
 #include "gate.h"
 
 #include "cli.h"
-#include "cli_trace.h"
-#include "error.h"
+#include "gate_time.h"
 #include "guest_pair.h"
 #include "guest_pass.h"
-#include "os.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,13 +22,7 @@ struct guests {
 	struct mew_guest_pair pair;
 	struct mew_guest_sample scratch;
 	struct mew_progress progress;
-	uint64_t start_ns, longest_ns; /* longest sweep over the undecided cases */
 };
-
-static bool is_cancelled(const struct guests *p)
-{
-	return p->g->options->host.cancelled != NULL && *p->g->options->host.cancelled != 0;
-}
 
 /* --- which cases ------------------------------------------------------------------------------------------------ */
 
@@ -86,134 +78,66 @@ static int choose_cases(struct guests *p)
 
 /* --- exact figures ---------------------------------------------------------------------------------------------- */
 
-/* A case that fails here fails the gate; where the figures cannot be had at all, time is judged alone. */
-static void exact_pass(struct guests *p, enum mew_side side)
+/* Where the figures cannot be had at all, time is judged alone, and the reports say why. */
+static void exact_pass(struct guests *p, enum mew_side side, bool again)
 {
 	struct mew_guest_host *h = &p->pair.host[side];
 	struct mew_gate *g = p->g;
+	struct mew_model *into = again ? g->recounts[side] : g->models[side];
 	struct mew_plan_options o;
 	struct mew_guest_job j;
 
 	mew_plan_defaults(&o);
 	o.memory_iterations = g->options->memory_iterations;
 	o.stacks = false;
-	if (mew_guest_job_init(&j, h, &o, g->models[side], &p->progress) != 0)
+	if (mew_guest_job_init(&j, h, &o, into, &p->progress) != 0) {
+		(void)snprintf(g->uncounted, sizeof g->uncounted, "no memory for the memory pass");
 		return;
+	}
 	j.exact = true;
 	for (size_t i = 0; i < g->ncases; i++)
 		for (size_t k = 0; k < h->nnames && g->cases[i].reason == NULL; k++)
-			if (strcmp(h->names[k], g->cases[i].key) == 0) {
+			if (strcmp(h->names[k], g->cases[i].key) == 0 && (!again || mew_gate_wants_recount(g, &g->cases[i]))) {
 				j.chosen[k] = true;
 				j.steps++;
 			}
 	mew_guest_run_pass(&j, MEW_PASS_MEMORY);
 	mew_guest_job_fini(&j);
-	for (size_t i = 0; i < g->ncases; i++) {
-		struct mew_case *row = mew_model_case(g->models[side], g->cases[i].key, NULL);
+	mew_gate_check_exact(g, into, side);
+}
 
-		if (row == NULL || (row->kinds >> MEW_KIND_MEMORY & 1) == 0)
-			continue;
-		if (row->memory.status == MEW_E_BODY || row->memory.status == MEW_E_LOOP || row->memory.status == MEW_E_LOST)
-			mew_gate_fail(&g->cases[i], "%s, counting allocations: %s", mew_side_name(side), row->memory.reason);
-	}
+static void exact_passes(struct guests *p)
+{
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !mew_gate_is_cancelled(p->g); side++)
+		exact_pass(p, side, false);
+	if (!mew_gate_any_recount(p->g))
+		return;
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !mew_gate_is_cancelled(p->g); side++)
+		exact_pass(p, side, true);
 }
 
 /* --- time ------------------------------------------------------------------------------------------------------- */
 
-static size_t undecided(const struct mew_gate *g)
+static int observe(void *data, struct mew_gate_case *c, struct mew_gate_observation *out, struct mew_error *err)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < g->ncases; i++)
-		n += g->cases[i].stage != MEW_GATE_DECIDED && g->cases[i].series.n < g->options->pairs;
-	return n;
-}
-
-static int observe(struct guests *p, struct mew_gate_case *c)
-{
+	struct guests *p = data;
 	struct mew_guest_sample *got = &p->scratch;
-	struct mew_error err;
-	int status = mew_guest_pair_calibrate(&p->pair, &c->pair, p->g->options->extra_work, &err);
+	int status = mew_guest_pair_calibrate(&p->pair, &c->pair, p->g->options->extra_work, err);
 
 	if (status == MEW_OK)
-		status = mew_guest_pair_observe(&p->pair, &c->pair, p->g->options->rounds, got, &err);
-	if (status != MEW_OK) {
-		if (!is_cancelled(p))
-			mew_gate_fail(c, "%s", err.text);
+		status = mew_guest_pair_observe(&p->pair, &c->pair, p->g->options->rounds, got, err);
+	if (status != MEW_OK)
 		return status;
-	}
-	if (mew_gate_observe(&c->series, &(struct mew_gate_observation){
-		    .log_ratio = got->log_ratio,
-		    .ns = { got->ns[MEW_BASE], got->ns[MEW_HEAD] },
-		    .loops = got->loops,
-		    .rounds = got->nrounds,
-		    .disturbed = got->disturbed,
-		    .ties = got->ties,
-		    .cpu = got->cpu }) == 0)
-		return MEW_OK;
-	mew_gate_fail(c, "no memory for its observations");
-	return MEW_E_NOMEM;
-}
-
-static void trace_case(const struct mew_gate_case *c, uint64_t start_ns)
-{
-	struct mew_trace_args args = { 0 };
-
-	mew_trace_arg_number(&args, "observations", c->series.n);
-	mew_trace_arg_text(&args, "reason", c->reason);
-	mew_cli_trace_since(start_ns, "case", c->key, &args);
-	mew_cli_trace_tick();
-}
-
-/* One pair of fresh processes for each case that is not decided. Returns a status that ends the gate. */
-static int sweep(struct guests *p, struct mew_error *err)
-{
-	struct mew_gate *g = p->g;
-	int status = MEW_OK;
-
-	for (size_t i = 0; i < g->ncases && status == MEW_OK && !is_cancelled(p); i++) {
-		struct mew_gate_case *c = &g->cases[i];
-		uint64_t start = mew_os_now_ns();
-
-		if (c->stage == MEW_GATE_DECIDED || c->series.n >= g->options->pairs)
-			continue;
-		mew_progress_show(&p->progress, c, c->key, 0, "gate", c->series.n, g->options->pairs);
-		g->processes++;
-		if (observe(p, c) == MEW_OK)
-			status = mew_gate_look(g, c, g->ncases, err);
-		trace_case(c, start);
-	}
-	return status;
-}
-
-static bool has_time(struct guests *p)
-{
-	double left = p->g->options->budget - (double)(mew_os_now_ns() - p->start_ns) / 1e9;
-
-	if (p->g->options->budget == 0 || left >= (double)p->longest_ns / 1e9)
-		return true;
-	p->g->out_of_time = true;
-	return false;
-}
-
-static int take_time(struct guests *p, struct mew_error *err)
-{
-	int status = MEW_OK;
-
-	p->start_ns = mew_os_now_ns();
-	while (status == MEW_OK && !is_cancelled(p) && undecided(p->g) > 0 && has_time(p)) {
-		uint64_t before = mew_os_now_ns(), took;
-
-		status = sweep(p, err);
-		took = mew_os_now_ns() - before;
-		if (took > p->longest_ns)
-			p->longest_ns = took;
-		if (status == MEW_OK)
-			status = mew_gate_write_samples(p->g, err);
-	}
-	p->g->seconds = (double)(mew_os_now_ns() - p->start_ns) / 1e9;
-	p->g->interrupted = is_cancelled(p);
-	return status;
+	*out = (struct mew_gate_observation){
+		.log_ratio = got->log_ratio,
+		.ns = { got->ns[MEW_BASE], got->ns[MEW_HEAD] },
+		.loops = got->loops,
+		.rounds = got->nrounds,
+		.disturbed = got->disturbed,
+		.ties = got->ties,
+		.cpu = got->cpu,
+	};
+	return MEW_OK;
 }
 
 /* --- all of it -------------------------------------------------------------------------------------------------- */
@@ -235,6 +159,7 @@ static void check_identity(struct mew_gate *g)
 
 static int measure(struct guests *p)
 {
+	const struct mew_gate_method method = { p, NULL, observe };
 	struct mew_gate *g = p->g;
 	struct mew_error err;
 	int code = choose_cases(p);
@@ -248,9 +173,9 @@ static int measure(struct guests *p)
 	code = mew_calibration_apply(g);
 	if (code != MEW_EXIT_FINE)
 		return code;
-	for (enum mew_side side = MEW_BASE; g->options->memory_iterations > 0 && side < MEW_SIDES && !is_cancelled(p); side++)
-		exact_pass(p, side);
-	if (take_time(p, &err) != MEW_OK && !g->interrupted) {
+	if (g->options->memory_iterations > 0)
+		exact_passes(p);
+	if (mew_gate_take_time(g, &method, &p->progress, &err) != MEW_OK && !g->interrupted) {
 		mew_progress_clear(&p->progress);
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;

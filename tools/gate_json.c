@@ -13,14 +13,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static void put_text(struct mew_json *j, const char *key, const char *text)
-{
-	if (text == NULL || text[0] == '\0')
-		return;
-	mew_json_key(j, key);
-	mew_json_string(j, text);
-}
-
 /* --- who was compared ------------------------------------------------------------------------------------------- */
 
 static void put_facts(struct mew_json *j, const struct mew_model *m)
@@ -28,7 +20,7 @@ static void put_facts(struct mew_json *j, const struct mew_model *m)
 	mew_json_key(j, "facts");
 	mew_json_object(j);
 	for (size_t i = 0; i < m->nfacts; i++)
-		put_text(j, m->facts[i].name, m->facts[i].value);
+		mew_json_put_some_text(j, m->facts[i].name, m->facts[i].value);
 	mew_json_object_end(j);
 }
 
@@ -37,13 +29,13 @@ static void put_sides(struct mew_json *j, const struct mew_gate *g)
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 		mew_json_key(j, mew_side_name(side));
 		mew_json_object(j);
-		put_text(j, "program", g->options->programs[side]);
-		put_text(j, "revision", g->options->revisions[side]);
+		mew_json_put_some_text(j, "program", g->options->programs[side]);
+		mew_json_put_some_text(j, "revision", g->options->revisions[side]);
 		mew_gate_put_tool(j, &g->tools[side]);
 		put_facts(j, g->models[side]);
 		mew_json_object_end(j);
 	}
-	put_text(j, "workload_revision", g->options->workload_revision);
+	mew_json_put_some_text(j, "workload_revision", g->options->workload_revision);
 }
 
 static void put_calibration(struct mew_json *j, const struct mew_calibration *c)
@@ -62,10 +54,11 @@ static void put_calibration(struct mew_json *j, const struct mew_calibration *c)
 static void put_head(struct mew_json *j, const struct mew_gate *g)
 {
 	mew_json_put_u64(j, "schema_version", MEW_GATE_SCHEMA);
-	put_text(j, "mew", mew_version());
+	mew_json_put_some_text(j, "mew", mew_version());
+	mew_json_put_some_text(j, "mew_build_id", g->self.build_id);
 	mew_json_put_u64(j, "started", g->started_s);
 	mew_json_put_u64(j, "seed", g->options->seed);
-	put_text(j, "ci_run", g->options->ci_run);
+	mew_json_put_some_text(j, "ci_run", g->options->ci_run);
 	put_sides(j, g);
 	put_calibration(j, g->calibration);
 	mew_json_put_u64(j, "processes", g->processes);
@@ -102,6 +95,18 @@ static void put_series(struct mew_json *j, const char *key, const struct mew_gat
 	mew_json_array_end(j);
 }
 
+static void put_contexts(struct mew_json *j, const struct mew_gate *g, const struct mew_gate_case *c)
+{
+	if (g->options->ncontexts == 0)
+		return;
+	mew_json_key(j, "contexts");
+	mew_json_object(j);
+	for (size_t k = 0; k < g->options->ncontexts; k++)
+		if (c->contexts[k].n > 0)
+			put_series(j, g->options->contexts[k].name, &c->contexts[k]);
+	mew_json_object_end(j);
+}
+
 static int write_samples(struct mew_writer *w, void *data, struct mew_error *err)
 {
 	const struct mew_gate *g = data;
@@ -118,14 +123,12 @@ static int write_samples(struct mew_writer *w, void *data, struct mew_error *err
 		const struct mew_gate_case *c = &g->cases[i];
 
 		mew_json_object(&j);
-		put_text(&j, "key", c->key);
-		put_text(&j, "label", c->label);
-		put_text(&j, "invalid", c->reason);
+		mew_json_put_some_text(&j, "key", c->key);
+		mew_json_put_some_text(&j, "label", c->label);
+		mew_json_put_some_text(&j, "invalid", c->reason);
 		put_series(&j, "observations", &c->series);
 		mew_gate_put_counts(&j, g, c);
-		for (size_t k = 0; k < g->options->ncontexts; k++)
-			if (c->contexts[k].n > 0)
-				put_series(&j, g->options->contexts[k].name, &c->contexts[k]);
+		put_contexts(&j, g, c);
 		mew_json_object_end(&j);
 	}
 	mew_json_array_end(&j);
@@ -148,8 +151,8 @@ static void put_limit(struct mew_json *j, const struct mew_verdict *v)
 	if (v->limit.has_units)
 		mew_json_put_f64(j, "limit_units", v->limit.units);
 	if (v->allow != NULL) {
-		put_text(j, "allowed_because", v->allow->reason);
-		put_text(j, "allowed_until", v->allow->expires);
+		mew_json_put_some_text(j, "allowed_because", v->allow->reason);
+		mew_json_put_some_text(j, "allowed_until", v->allow->expires);
 	}
 }
 
@@ -159,10 +162,10 @@ static void put_verdict(struct mew_json *j, const struct mew_gate_case *c, const
 
 	mew_gate_words(v, words, sizeof words);
 	mew_json_object(j);
-	put_text(j, "metric", v->metric->name);
-	put_text(j, "better", v->metric->direction == MEW_MORE_IS_BETTER ? "more" : "less");
-	put_text(j, "outcome", mew_outcome_name(v->outcome));
-	put_text(j, "words", words);
+	mew_json_put_some_text(j, "metric", v->metric->name);
+	mew_json_put_some_text(j, "better", v->metric->direction == MEW_MORE_IS_BETTER ? "more" : "less");
+	mew_json_put_some_text(j, "outcome", mew_outcome_name(v->outcome));
+	mew_json_put_some_text(j, "words", words);
 	mew_json_put_f64(j, "base", v->base);
 	mew_json_put_f64(j, "head", v->head);
 	mew_json_put_f64(j, "ratio", v->ratio);
@@ -177,40 +180,66 @@ static void put_verdict(struct mew_json *j, const struct mew_gate_case *c, const
 		mew_json_put_f64(j, "p_better", v->p_better);
 	}
 	put_limit(j, v);
-	put_text(j, "why", v->why);
+	mew_json_put_some_text(j, "why", v->why);
 	if (v == mew_gate_time(c))
-		put_text(j, "note", c->why);
+		mew_json_put_some_text(j, "note", c->why);
 	mew_json_object_end(j);
+}
+
+/* Beside the verdicts: what the contexts measured, in words. */
+static void put_context_words(struct mew_json *j, const struct mew_gate *g, const struct mew_gate_case *c)
+{
+	bool begun = false;
+
+	for (size_t k = 0; k < g->options->ncontexts; k++) {
+		char text[MEW_GATE_CONTEXT_BYTES];
+
+		if (!mew_gate_context_words(g, c, k, text))
+			continue;
+		if (!begun) {
+			mew_json_key(j, "contexts");
+			mew_json_array(j);
+		}
+		begun = true;
+		mew_json_string(j, text);
+	}
+	if (begun)
+		mew_json_array_end(j);
 }
 
 static int write_summary(struct mew_writer *w, void *data, struct mew_error *err)
 {
 	const struct mew_gate *g = data;
 	struct mew_json j;
+	char text[280];
 
 	(void)err;
 	mew_json_init(&j, w, 4);
 	mew_json_object(&j);
 	put_head(&j, g);
-	put_text(&j, "verdict", mew_outcome_name(g->outcome));
+	mew_json_put_some_text(&j, "verdict", mew_outcome_name(g->outcome));
 	mew_json_put_u64(&j, "exit_code", (uint64_t)g->exit_code);
-	put_text(&j, "invalid_because", g->identity);
-	put_text(&j, "flame_graphs", g->html);
-	put_text(&j, "flame_graphs_missing", g->unexplained);
+	mew_json_put_some_text(&j, "invalid_because", g->identity);
+	mew_json_put_some_text(&j, "note", mew_gate_sameness(g));
+	if (mew_gate_uncounted_words(g, text, sizeof text))
+		mew_json_put_text(&j, "not_counted", text);
+	mew_json_put_some_text(&j, "flame_graphs", g->html);
+	mew_json_put_some_text(&j, "flame_graphs_missing", g->unexplained);
 	mew_json_key(&j, "cases");
 	mew_json_array(&j);
 	for (size_t i = 0; i < g->ncases; i++) {
 		const struct mew_gate_case *c = &g->cases[i];
 
 		mew_json_object(&j);
-		put_text(&j, "key", c->key);
-		put_text(&j, "label", c->label);
+		mew_json_put_some_text(&j, "key", c->key);
+		mew_json_put_some_text(&j, "label", c->label);
 		mew_json_put_f64(&j, "noise_floor", c->noise_floor);
 		mew_json_key(&j, "verdicts");
 		mew_json_array(&j);
 		for (size_t k = 0; k < c->nverdicts; k++)
 			put_verdict(&j, c, &c->verdicts[k]);
 		mew_json_array_end(&j);
+		put_context_words(&j, g, c);
 		mew_json_object_end(&j);
 	}
 	mew_json_array_end(&j);

@@ -46,9 +46,15 @@ static const char *element_of(enum mew_outcome outcome)
 	}
 }
 
+/* What makes the whole run void; NULL: nothing. */
+static const char *fault_of(const struct mew_gate *g)
+{
+	return g->identity[0] != '\0' ? g->identity : g->interrupted ? "it was interrupted" : g->ncases == 0 ? "nothing was compared" : NULL;
+}
+
 static size_t count(const struct mew_gate *g, const char *element)
 {
-	size_t n = 0;
+	size_t n = fault_of(g) != NULL && (element == NULL || strcmp(element, "error") == 0);
 
 	for (size_t i = 0; i < g->ncases; i++)
 		for (size_t k = 0; k < g->cases[i].nverdicts; k++) {
@@ -85,6 +91,11 @@ static int write_junit(struct mew_writer *w, void *data, struct mew_error *err)
 	mew_write_text(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
 	mew_writef(w, "  <testsuite name=\"mew gate\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", count(g, NULL),
 		   count(g, "failure"), count(g, "error"), count(g, "skipped"));
+	if (fault_of(g) != NULL) {
+		mew_write_text(w, "    <testcase classname=\"mew gate\" name=\"measurement\">\n      <error");
+		put_attribute(w, "message", fault_of(g));
+		mew_write_text(w, "/>\n    </testcase>\n");
+	}
 	for (size_t i = 0; i < g->ncases; i++)
 		for (size_t k = 0; k < g->cases[i].nverdicts; k++)
 			put_case(w, &g->cases[i], &g->cases[i].verdicts[k]);

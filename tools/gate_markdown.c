@@ -2,15 +2,16 @@
  * gate_markdown.c - mew-gate.md: the verdict as a comment on a change, worst first.
  * Layer L6.
  *
- * A comment of a forge holds 65,536 characters: rows beyond the room are counted instead of shown.
+ * A comment of a forge holds 65,536 characters. Here bytes are counted, of which there are no fewer: the parts behind the
+ * table have bounds of their own, and rows beyond the room that is left are counted instead of shown.
  */
 #include "config.h"
 
 #include "gate_explain.h"
 #include "gate_files.h"
 
-#include "environment.h"
 #include "error.h"
+#include "grid.h"
 #include "textual.h"
 
 #include <math.h>
@@ -19,13 +20,17 @@
 #include <string.h>
 
 #define MOST_BYTES 65000u
-#define ROOM_FOR_THE_END 6000u
+#define MOST_GROWTH 12000u /* of the parts behind the table */
+#define MOST_CONTEXTS 4000u
+#define MOST_RULES 8000u
+#define MOST_FLOORS 3000u
+#define MOST_COLUMNS 300u /* of a text that somebody else wrote: keys, names of functions, reasons */
 
 void mew_gate_put_escaped(struct mew_writer *w, const char *text)
 {
-	char *clean = text != NULL ? mew_text_clean(text) : NULL;
+	char *clean = text != NULL ? mew_text_clean(text) : NULL, *cut = clean != NULL ? mew_text_cut(clean, MOST_COLUMNS, true) : NULL;
 
-	for (const char *s = clean != NULL ? clean : ""; *s != '\0'; s++) {
+	for (const char *s = cut != NULL ? cut : ""; *s != '\0'; s++) {
 		if (*s == '<')
 			mew_write_text(w, "&lt;");
 		else if (*s == '&')
@@ -37,6 +42,21 @@ void mew_gate_put_escaped(struct mew_writer *w, const char *text)
 		}
 	}
 	free(clean);
+	free(cut);
+}
+
+bool mew_gate_put_piece(struct mew_writer *w, struct mew_writer *piece, uint64_t most)
+{
+	bool fits = w->total + piece->total <= most;
+	size_t bytes;
+	char *text = mew_writer_take(piece, &bytes);
+
+	if (text == NULL)
+		mew_write_no_memory(w);
+	else if (fits)
+		mew_write_bytes(w, text, bytes);
+	free(text);
+	return text != NULL && fits;
 }
 
 static void put_percent(struct mew_writer *w, double ratio)
@@ -127,46 +147,100 @@ static void put_row(struct mew_writer *w, const struct place *at)
 	mew_write_text(w, " |\n");
 }
 
-static void put_rows(struct mew_writer *w, const struct mew_gate *g, struct place *rows, size_t n)
+/* An exact figure that is the same on both sides is counted, not shown. */
+static bool is_equal(const struct mew_verdict *v)
+{
+	return v->metric->exact && v->outcome == MEW_OUTCOME_PASS && !(v->base < v->head || v->base > v->head);
+}
+
+/* The verdicts that were reached, worst first. NULL without memory; the caller frees it. */
+static struct place *sorted_rows(const struct mew_gate *g, size_t *n, size_t *equal)
+{
+	struct place *rows = calloc(g->ncases * MEW_GATE_METRICS + 1, sizeof *rows);
+
+	*n = *equal = 0;
+	for (size_t i = 0; rows != NULL && i < g->ncases; i++)
+		for (size_t k = 0; k < g->cases[i].nverdicts; k++) {
+			const struct mew_verdict *v = &g->cases[i].verdicts[k];
+
+			if (is_equal(v))
+				++*equal;
+			else if (v->outcome != MEW_OUTCOME_ABSENT)
+				rows[(*n)++] = (struct place){ &g->cases[i], v };
+		}
+	if (rows != NULL)
+		qsort(rows, *n, sizeof *rows, by_outcome);
+	return rows;
+}
+
+#define ROOM_FOR_COUNTS 160u
+
+static void put_rows(struct mew_writer *w, const struct place *rows, size_t n, size_t equal, uint64_t most)
 {
 	size_t shown = 0;
 
-	mew_write_text(w, "| case | metric | verdict | change | interval, or base → head | n | |\n"
-			  "|---|---|---|---:|---|---:|---|\n");
-	while (shown < n && w->total < MOST_BYTES - ROOM_FOR_THE_END)
-		put_row(w, &rows[shown++]);
+	if (n > 0)
+		mew_write_text(w, "| case | metric | verdict | change | interval, or base → head | n | |\n"
+				  "|---|---|---|---:|---|---:|---|\n");
+	while (shown < n) {
+		struct mew_writer row;
+
+		mew_writer_memory(&row);
+		put_row(&row, &rows[shown]);
+		if (!mew_gate_put_piece(w, &row, most - ROOM_FOR_COUNTS))
+			break;
+		shown++;
+	}
 	if (shown < n)
 		mew_writef(w, "\n%zu more rows, none of them worse, are in `summary.json`.\n", n - shown);
-	(void)g;
+	if (equal > 0)
+		mew_writef(w, "\n%zu exact figures are equal.\n", equal);
 }
 
-/* --- what stands around them ------------------------------------------------------------------------------------ */
+/* --- what stands behind them ------------------------------------------------------------------------------------ */
+
+static void put_floors(struct mew_writer *w, const struct mew_gate *g)
+{
+	uint64_t most = w->total + MOST_FLOORS;
+	char text[48];
+
+	for (size_t i = 0, n = 0; i < g->ncases; i++) {
+		struct mew_writer one;
+
+		if (g->cases[i].noise_floor <= 0)
+			continue;
+		mew_writer_memory(&one);
+		(void)snprintf(text, sizeof text, "%s %.2f %% for ", n++ > 0 ? "," : "; noise floor", g->cases[i].noise_floor * 100);
+		mew_write_text(&one, text);
+		mew_gate_put_escaped(&one, g->cases[i].key);
+		if (!mew_gate_put_piece(w, &one, most)) {
+			mew_write_text(w, ", more are in `summary.json`");
+			break;
+		}
+	}
+}
 
 static void put_calibration(struct mew_writer *w, const struct mew_gate *g)
 {
 	char text[160];
 
+	if (g->machines > 0)
+		return;
 	if (g->calibration == NULL) {
-		mew_write_text(w, "- not calibrated: `mew calibrate` measures the noise floor and the rate of false alarms here\n");
+		mew_write_text(w, g->options->plan != NULL ? "" : "- not calibrated: `mew calibrate` measures the noise floor and the rate of "
+								  "false alarms here\n");
 		return;
 	}
 	mew_calibration_words(g->calibration, text, sizeof text);
-	mew_writef(w, "- calibration: %s; noise floor", text);
-	for (size_t i = 0, n = 0; i < g->ncases && n < 20; i++) {
-		if (g->cases[i].noise_floor <= 0)
-			continue;
-		(void)snprintf(text, sizeof text, "%s %.2f %% for ", n++ > 0 ? "," : "", g->cases[i].noise_floor * 100);
-		mew_write_text(w, text);
-		mew_gate_put_escaped(w, g->cases[i].key);
-	}
+	mew_writef(w, "- calibration: %s", text);
+	put_floors(w, g);
 	mew_write_char(w, '\n');
 }
 
-static void put_environment(struct mew_writer *w, const struct mew_gate *g)
+static void put_facts(struct mew_writer *w, const struct mew_gate *g)
 {
 	static const char *const names[] = { "cpu_model", "cpu_count", "kernel", "compiler", "libc", "allocator" };
 
-	mew_write_text(w, "\n<details><summary>How it was measured</summary>\n\n");
 	for (size_t i = 0; i < MEW_COUNTOF(names); i++) {
 		const char *base = mew_model_fact(g->models[MEW_BASE], names[i]), *head = mew_model_fact(g->models[MEW_HEAD], names[i]);
 
@@ -181,68 +255,174 @@ static void put_environment(struct mew_writer *w, const struct mew_gate *g)
 		}
 		mew_write_char(w, '\n');
 	}
-	mew_writef(w, "- %u pairs of fresh processes, adjacent samples, order from seed %llu\n", g->processes,
-		   (unsigned long long)g->options->seed);
-	put_calibration(w, g);
-	mew_write_text(w, "- data: `summary.json`, `samples.json`, `metrics.otlp.json`, `junit.xml`\n\n"
-			  "Time: a regression is a median ratio of pairs beyond the limit with at most 5 % false alarms over all cases, found "
-			  "by two separate sets of processes. Allocations, bytes, peak and leak are exact: any rise beyond their limit fails.\n"
-			  "</details>\n");
 }
 
-static void put_allowed(struct mew_writer *w, const struct mew_gate *g)
+/* What a pair was, and how its times were judged. */
+static void put_method(struct mew_writer *w, const struct mew_gate *g)
 {
-	bool any = false;
+	unsigned long long seed = (unsigned long long)g->options->seed;
 
+	if (g->machines > 0)
+		mew_writef(w, "- %u pairs on %u machines; resampled by seed %llu\n", g->processes, g->machines, seed);
+	else if (g->options->plan != NULL)
+		mew_writef(w, "- %u pairs of runs, one after the other, order from seed %llu\n", g->processes, seed);
+	else
+		mew_writef(w, "- %u pairs of fresh processes, adjacent samples, order from seed %llu\n", g->processes, seed);
+	put_calibration(w, g);
+	mew_write_text(w, "- data: `summary.json`, `samples.json`, `metrics.otlp.json`, `junit.xml`\n\n");
+	if (g->machines > 0)
+		mew_write_text(w, "Time: the median ratio of all pairs, resampled by machine and pair; a regression is an interval beyond the "
+				  "limit, certain enough for so many cases.");
+	else if (g->rules.time_rule == MEW_TIME_BOOTSTRAP)
+		mew_write_text(w, "Time: the median change of the pairs; a regression is a 95 % interval of resamples beyond the limit. It is not "
+				  "corrected for the number of cases.");
+	else
+		mew_write_text(w, "Time: a regression is a median ratio of pairs beyond the limit with at most 5 % false alarms over all cases, "
+				  "found by two separate sets of pairs.");
+	mew_write_text(w, g->options->plan != NULL ? " Counts are exact: one that became worse beyond its limit in any pair fails.\n" :
+						     " Allocations, bytes, peak and leak are exact: any rise beyond their limit fails.\n");
+}
+
+static void put_environment(struct mew_writer *w, const struct mew_gate *g)
+{
+	mew_write_text(w, "\n<details><summary>How it was measured</summary>\n\n");
+	put_facts(w, g);
+	put_method(w, g);
+	mew_write_text(w, "</details>\n");
+}
+
+static void put_rule(struct mew_writer *w, const struct mew_gate *g, const struct mew_allow *a)
+{
+	mew_writef(w, "- %s of ", a->metric);
+	mew_gate_put_escaped(w, a->cases);
+	mew_write_text(w, ": ");
+	mew_gate_put_escaped(w, a->reason);
+	if (a->expires != NULL)
+		mew_writef(w, " (until %s%s)", a->expires, mew_allow_is_live(a, g->rules.today) ? "" : ", expired: not applied");
+	if (!mew_gate_has_case_for(g, a))
+		mew_write_text(w, " (no case has such a key)");
+	mew_write_char(w, '\n');
+}
+
+static void put_rules(struct mew_writer *w, const struct mew_gate *g)
+{
+	uint64_t most = w->total + MOST_RULES;
+
+	if (g->rules.nallows > 0)
+		mew_write_text(w, "\nLimits for some cases:\n\n");
 	for (size_t i = 0; i < g->rules.nallows; i++) {
-		const struct mew_allow *a = &g->rules.allows[i];
+		struct mew_writer one;
 
-		mew_write_text(w, any ? "" : "\nLimits for some cases:\n\n");
-		any = true;
-		mew_writef(w, "- %s of `%s`: ", a->metric, a->cases);
-		mew_gate_put_escaped(w, a->reason);
-		if (a->expires != NULL)
-			mew_writef(w, " (until %s%s)", a->expires, mew_allow_is_live(a, g->rules.today) ? "" : ", expired: not applied");
-		mew_write_char(w, '\n');
+		mew_writer_memory(&one);
+		put_rule(&one, g, &g->rules.allows[i]);
+		if (mew_gate_put_piece(w, &one, most))
+			continue;
+		mew_writef(w, "- %zu more\n", g->rules.nallows - i);
+		break;
 	}
 }
 
-static void put_headline(struct mew_writer *w, const struct mew_gate *g)
+static void put_contexts(struct mew_writer *w, const struct mew_gate *g)
 {
-	mew_writef(w, "<!-- mew-gate -->\n## mew gate: %s\n\n", mew_gate_headline(g));
+	uint64_t most = w->total + MOST_CONTEXTS;
+	bool begun = false;
+
+	for (size_t i = 0; i < g->ncases; i++)
+		for (size_t k = 0; k < g->options->ncontexts; k++) {
+			char text[MEW_GATE_CONTEXT_BYTES];
+			struct mew_writer one;
+
+			if (!mew_gate_context_words(g, &g->cases[i], k, text))
+				continue;
+			mew_writer_memory(&one);
+			mew_write_text(&one, begun ? "- " : "\nFor comparison, not judged:\n\n- ");
+			mew_gate_put_escaped(&one, g->cases[i].key);
+			mew_write_text(&one, ": ");
+			mew_gate_put_escaped(&one, text);
+			mew_write_char(&one, '\n');
+			if (!mew_gate_put_piece(w, &one, most))
+				return;
+			begun = true;
+		}
+}
+
+/* --- what stands before them ------------------------------------------------------------------------------------ */
+
+static void put_sides(struct mew_writer *w, const struct mew_gate *g)
+{
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 		mew_writef(w, "%s%s ", side == MEW_BASE ? "" : " → ", mew_side_name(side));
 		mew_gate_put_escaped(w, g->options->revisions[side] != NULL ? g->options->revisions[side] : g->options->programs[side]);
 	}
 	mew_write_text(w, "\n\n");
-	if (g->identity[0] != '\0') {
-		mew_gate_put_escaped(w, g->identity);
-		mew_write_text(w, "\n\n");
+}
+
+static void put_paragraph(struct mew_writer *w, const char *text)
+{
+	if (text == NULL || text[0] == '\0')
+		return;
+	mew_gate_put_escaped(w, text);
+	mew_write_text(w, "\n\n");
+}
+
+/* The worst row in a sentence: what a reader of the first lines must know. */
+static void put_worst(struct mew_writer *w, const struct place *at)
+{
+	char words[200];
+
+	mew_gate_words(at->v, words, sizeof words);
+	mew_writef(w, "**%s of ", at->v->metric->name);
+	mew_gate_put_escaped(w, at->c->key);
+	mew_write_text(w, ": ");
+	mew_gate_put_escaped(w, words);
+	mew_write_text(w, "**");
+	if (at->v->has_interval) {
+		mew_write_text(w, ", ");
+		put_percent(w, at->v->ratio);
+		mew_write_text(w, " (");
+		put_percent(w, at->v->interval.low);
+		mew_write_text(w, " … ");
+		put_percent(w, at->v->interval.high);
+		mew_writef(w, ") in %zu pairs", at->v->n);
 	}
+	mew_write_text(w, "\n\n");
+}
+
+static void put_head(struct mew_writer *w, const struct mew_gate *g, const struct place *worst)
+{
+	char text[280];
+
+	mew_writef(w, "<!-- mew-gate -->\n## mew gate: %s\n\n", mew_gate_headline(g));
+	if (worst != NULL)
+		put_worst(w, worst);
+	put_sides(w, g);
+	put_paragraph(w, g->identity);
+	put_paragraph(w, mew_gate_sameness(g));
+	if (mew_gate_uncounted_words(g, text, sizeof text))
+		put_paragraph(w, text);
 	if (g->interrupted)
-		mew_write_text(w, "It was interrupted: what was measured until then is shown.\n\n");
+		put_paragraph(w, "It was interrupted: what was measured until then is shown.");
 	else if (g->out_of_time)
-		mew_writef(w, "The time that `--budget` gives ended before every case was decided.\n\n");
+		put_paragraph(w, "The time that --budget gives ended before every case was decided.");
 }
 
 static int write_markdown(struct mew_writer *w, void *data, struct mew_error *err)
 {
 	const struct mew_gate *g = data;
-	struct place *rows = calloc(g->ncases * MEW_GATE_METRICS + 1, sizeof *rows);
-	size_t n = 0;
+	struct mew_writer tail;
+	size_t n, equal;
+	struct place *rows = sorted_rows(g, &n, &equal);
 
 	if (rows == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the rows of mew-gate.md");
-	for (size_t i = 0; i < g->ncases; i++)
-		for (size_t k = 0; k < g->cases[i].nverdicts; k++)
-			if (g->cases[i].verdicts[k].outcome != MEW_OUTCOME_ABSENT)
-				rows[n++] = (struct place){ &g->cases[i], &g->cases[i].verdicts[k] };
-	qsort(rows, n, sizeof *rows, by_outcome);
-	put_headline(w, g);
-	put_rows(w, g, rows, n);
-	mew_gate_put_growth(w, g);
-	put_allowed(w, g);
-	put_environment(w, g);
+	mew_writer_memory(&tail);
+	mew_gate_put_growth(&tail, g, MOST_GROWTH);
+	put_contexts(&tail, g);
+	put_rules(&tail, g);
+	put_environment(&tail, g);
+	put_head(w, g, n > 0 ? &rows[0] : NULL);
+	put_rows(w, rows, n, equal, MOST_BYTES - tail.total);
+	(void)mew_gate_put_piece(w, &tail, MOST_BYTES);
 	free(rows);
 	return MEW_OK;
 }

@@ -27,7 +27,7 @@ static void put_attribute(struct mew_json *j, const char *key, const char *value
 }
 
 struct point {
-	const char *key, *arm;
+	const char *key, *phase, *arm;
 	enum mew_outcome outcome;
 	double value;
 };
@@ -45,11 +45,20 @@ static void put_point(struct mew_json *j, const struct mew_gate *g, const struct
 	mew_json_key(j, "attributes");
 	mew_json_array(j);
 	put_attribute(j, "mew.case", p->key);
+	put_attribute(j, "mew.phase", p->phase);
 	if (p->arm != NULL)
 		put_attribute(j, "mew.arm", p->arm);
 	put_attribute(j, "mew.result", mew_outcome_name(p->outcome));
 	mew_json_array_end(j);
 	mew_json_object_end(j);
+}
+
+/* Commands have phases of their own; the figures of a benchmark program come from two passes. */
+static const char *phase_of(const struct mew_gate *g, const struct mew_gate_case *c, const struct mew_verdict *v)
+{
+	if (c->phase != NULL)
+		return c->phase->key;
+	return mew_phase_name(g->machines == 0 && v->metric->exact ? MEW_PHASE_MEMORY_VALUE : MEW_PHASE_MEASUREMENT_VALUE);
 }
 
 /* One metric of all cases: a gauge for each side, or the ratio. Writes nothing where no case has it. */
@@ -63,8 +72,8 @@ static void put_metric(struct mew_json *j, const struct mew_gate *g, const struc
 		for (size_t k = 0; k < g->cases[i].nverdicts; k++) {
 			const struct mew_verdict *v = &g->cases[i].verdicts[k];
 			const struct point points[] = {
-				{ g->cases[i].key, ratio ? NULL : "base", v->outcome, ratio ? v->ratio : v->base },
-				{ g->cases[i].key, "head", v->outcome, v->head },
+				{ g->cases[i].key, phase_of(g, &g->cases[i], v), ratio ? NULL : "base", v->outcome, ratio ? v->ratio : v->base },
+				{ g->cases[i].key, phase_of(g, &g->cases[i], v), "head", v->outcome, v->head },
 			};
 
 			if (v->metric != metric)
@@ -143,8 +152,10 @@ static int write_otlp(struct mew_writer *w, void *data, struct mew_error *err)
 		put_metric(&j, g, &metrics[i], false);
 		put_metric(&j, g, &metrics[i], true);
 	}
-	for (size_t i = 0; i < g->rules.ncounts; i++)
+	for (size_t i = 0; i < g->rules.ncounts && g->machines == 0; i++)
 		put_metric(&j, g, &g->rules.counts[i], false);
+	for (size_t i = 0; i < g->nmerged_metrics; i++)
+		put_metric(&j, g, &g->merged_metrics[i], false);
 	mew_json_array_end(&j);
 	mew_json_object_end(&j);
 	mew_json_array_end(&j);

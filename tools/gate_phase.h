@@ -14,7 +14,7 @@ struct mew_commands { /* a gate of commands while it measures */
 	struct mew_progress progress;
 	bool lost[MEW_GATE_CONTEXTS]; /* contexts that failed */
 	unsigned most;                /* samples of this part */
-	uint64_t start_ns, longest_ns;
+	uint64_t longest_ns;          /* of a sample of this part */
 };
 
 struct mew_arm {

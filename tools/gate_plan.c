@@ -206,12 +206,10 @@ static int check_members(const struct reader *r, json_t *phase)
 
 static int read_name(struct reader *r, const char *list, size_t i, const json_t *phase, struct mew_command_phase *out)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-
 	(void)snprintf(r->where, sizeof r->where, "%s, number %zu", list, i + 1);
 	out->name = json_string_value(json_object_get(phase, "name"));
 	if (out->name == NULL || out->name[0] == '\0' || out->name[0] == '.' || strlen(out->name) > 60 ||
-	    out->name[strspn(out->name, letters)] != '\0')
+	    out->name[strspn(out->name, MEW_PLAN_NAME)] != '\0')
 		return wrong(r, "name", "a text of at most 60 letters, digits, and . _ - inside");
 	(void)snprintf(out->key, sizeof out->key, "%s%s", out->contended ? "contention/" : "", out->name);
 	(void)snprintf(r->where, sizeof r->where, "phase %s", out->key);
@@ -246,6 +244,9 @@ static int read_phase(struct reader *r, const char *list, size_t i, json_t *phas
 		status = check_env(r, phase, "env_head", &out->env[MEW_HEAD]);
 	if (status == MEW_OK)
 		status = check_env(r, phase, "env", &out->env[MEW_SIDES]);
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++)
+		if (json_object_size(out->env[side]) + json_object_size(out->env[MEW_SIDES]) > MEW_PLAN_VARIABLES)
+			status = wrong(r, "env", "at most 48 variables, with those of a side");
 	if (status == MEW_OK)
 		status = check_list(r, phase, "artefacts", "a list of files below MEW_SCRATCH", &out->artefacts);
 	if (status == MEW_OK)

@@ -23,6 +23,8 @@
 
 #include "verdict.h"
 
+#define MEW_PLAN_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-" /* letters of names */
+#define MEW_PLAN_VARIABLES 48u /* of a side, at most */
 #define MEW_PLAN_COUNTS 16u
 #define MEW_PLAN_PHASES 32u
 #define MEW_PLAN_JOBS 256u

@@ -8,9 +8,8 @@
 #include "gate.h"
 
 #include "cli.h"
-#include "cli_trace.h"
 #include "error.h"
-#include "os.h"
+#include "gate_time.h"
 #include "plan.h"
 
 #include <errno.h>
@@ -31,7 +30,6 @@ struct programs {
 	struct stat files[MEW_SIDES];
 	struct mew_pair_observation scratch;
 	struct mew_progress progress;
-	uint64_t start_ns, longest_ns; /* longest sweep over the undecided cases */
 };
 
 /* --- which cases ------------------------------------------------------------------------------------------------ */
@@ -44,6 +42,20 @@ static int find_case(const struct mew_host *h, const char *key, uint32_t *item)
 			return 0;
 		}
 	return -1;
+}
+
+static const char *text_of(const char *text)
+{
+	return text != NULL ? text : "";
+}
+
+static void check_work(struct mew_gate_case *c, const struct mew_host_case *base, const struct mew_host_case *head)
+{
+	if (strcmp(text_of(base->label), text_of(head->label)) != 0)
+		mew_gate_fail(c, "base runs it as \"%.60s\", head as \"%.60s\": that is other work", text_of(base->label),
+			      text_of(head->label));
+	if (base->threads != head->threads)
+		mew_gate_fail(c, "base runs it on %u threads, head on %u: that is other work", base->threads, head->threads);
 }
 
 static int add_case(struct programs *p, const struct mew_host_case *from, enum mew_side side)
@@ -66,9 +78,7 @@ static int add_case(struct programs *p, const struct mew_host_case *from, enum m
 		return 0;
 	}
 	c->pair = (struct mew_pair_case){ .key = c->key, .item = { item, twin }, .threads = from->threads };
-	if (other->cases[twin].threads != from->threads)
-		mew_gate_fail(c, "base runs it on %u threads, head on %u: that is other work", from->threads,
-			      other->cases[twin].threads);
+	check_work(c, from, &other->cases[twin]);
 	return 0;
 }
 
@@ -115,7 +125,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static void check_identity(struct programs *p)
+/* Are both still the files that they were? Otherwise g->identity says which is not. */
+static bool check_identity(struct programs *p)
 {
 	struct stat now[MEW_SIDES];
 
@@ -125,6 +136,7 @@ static void check_identity(struct programs *p)
 			(void)snprintf(p->g->identity, sizeof p->g->identity,
 				       "%s was replaced while it was measured: %.150s", mew_side_name(side),
 				       p->g->options->programs[side]);
+	return p->g->identity[0] == '\0';
 }
 
 static void take_facts(struct programs *p)
@@ -153,50 +165,45 @@ static struct mew_plan_case plan_case(const struct mew_gate_case *c, const struc
 	};
 }
 
-/* A case that fails here fails the gate; where the figures cannot be had at all, time is judged alone. */
-static void exact_pass(struct programs *p, enum mew_side side)
+/* Where the figures cannot be had at all, time is judged alone, and the reports say why. */
+static void exact_pass(struct programs *p, enum mew_side side, bool again)
 {
 	struct mew_gate *g = p->g;
+	struct mew_model *into = again ? g->recounts[side] : g->models[side];
 	struct mew_plan_case *cases = calloc(g->ncases + 1, sizeof *cases);
 	struct mew_driver d = mew_host_driver(&p->pair.host[side]);
 	struct mew_plan_options o;
-	struct mew_error err;
+	struct mew_error err = { .text = "no memory for the cases" };
+	int status = MEW_E_NOMEM;
 	size_t n = 0;
 
 	mew_plan_defaults(&o);
 	o.memory_iterations = g->options->memory_iterations;
 	o.stacks = false;
 	for (size_t i = 0; cases != NULL && i < g->ncases; i++)
-		if (g->cases[i].reason == NULL)
+		if (g->cases[i].reason == NULL && (!again || mew_gate_wants_recount(g, &g->cases[i])))
 			cases[n++] = plan_case(&g->cases[i], &p->pair.host[side], side);
-	if (cases != NULL && mew_host_begin_pass(&p->pair.host[side], MEW_PASS_MEMORY, &err) == MEW_OK)
-		(void)mew_plan_run(&d, cases, n, MEW_PASS_MEMORY, &o, g->models[side], &err);
+	if (cases != NULL)
+		status = mew_host_begin_pass(&p->pair.host[side], MEW_PASS_MEMORY, &err);
+	if (status == MEW_OK)
+		status = mew_plan_run(&d, cases, n, MEW_PASS_MEMORY, &o, into, &err);
+	if (status != MEW_OK)
+		(void)snprintf(g->uncounted, sizeof g->uncounted, "%.230s", err.text);
 	free(cases);
-	for (size_t i = 0; i < g->ncases; i++) {
-		struct mew_case *row = mew_model_case(g->models[side], g->cases[i].key, NULL);
+	mew_gate_check_exact(g, into, side);
+}
 
-		if (row == NULL || (row->kinds >> MEW_KIND_MEMORY & 1) == 0)
-			continue;
-		if (row->memory.status == MEW_E_BODY || row->memory.status == MEW_E_LOOP || row->memory.status == MEW_E_LOST)
-			mew_gate_fail(&g->cases[i], "%s, counting allocations: %s", mew_side_name(side), row->memory.reason);
-	}
+static void exact_passes(struct programs *p)
+{
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !mew_gate_is_cancelled(p->g); side++)
+		exact_pass(p, side, false);
+	if (!mew_gate_any_recount(p->g))
+		return;
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !mew_gate_is_cancelled(p->g); side++)
+		exact_pass(p, side, true);
 }
 
 /* --- time ------------------------------------------------------------------------------------------------------- */
-
-static bool is_cancelled(const struct programs *p)
-{
-	return p->g->options->host.cancelled != NULL && *p->g->options->host.cancelled != 0;
-}
-
-static size_t undecided(const struct mew_gate *g)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < g->ncases; i++)
-		n += g->cases[i].stage != MEW_GATE_DECIDED && g->cases[i].series.n < g->options->pairs;
-	return n;
-}
 
 #define CONTROL_NS 5000000u /* longest sample of a control */
 
@@ -213,25 +220,20 @@ static int add_work(struct mew_pair_case *c, uint64_t target_ns, double extra, s
 	return MEW_OK;
 }
 
-static int observe(struct programs *p, struct mew_pair *pair, struct mew_gate_case *c, struct mew_gate_series *into, bool context)
+static int observe(const struct programs *p, struct mew_pair *pair, struct mew_pair_case *c, struct mew_pair_observation *got,
+		   struct mew_gate_observation *out, struct mew_error *err)
 {
-	uint64_t target = c->pair.threads > 1 ? SAMPLE_THREADED_NS : SAMPLE_NS;
-	struct mew_pair_observation *got = &p->scratch;
-	struct mew_gate_observation o;
-	struct mew_error err;
-	bool is_new = c->pair.loops == 0;
-	int status = is_new ? mew_pair_calibrate(pair, &c->pair, target, &err) : MEW_OK;
+	uint64_t target = c->threads > 1 ? SAMPLE_THREADED_NS : SAMPLE_NS;
+	bool is_new = c->loops == 0;
+	int status = is_new ? mew_pair_calibrate(pair, c, target, err) : MEW_OK;
 
 	if (status == MEW_OK && is_new && p->g->options->extra_work > 0)
-		status = add_work(&c->pair, target, p->g->options->extra_work, &err);
+		status = add_work(c, target, p->g->options->extra_work, err);
 	if (status == MEW_OK)
-		status = mew_pair_observe(pair, &c->pair, p->g->options->rounds, WARMUP_NS, got, &err);
-	if (status != MEW_OK) {
-		if (!is_cancelled(p))
-			mew_gate_fail(c, "%s", err.text);
+		status = mew_pair_observe(pair, c, p->g->options->rounds, WARMUP_NS, got, err);
+	if (status != MEW_OK)
 		return status;
-	}
-	o = (struct mew_gate_observation){
+	*out = (struct mew_gate_observation){
 		.log_ratio = got->log_ratio,
 		.ns = { got->ns[MEW_BASE], got->ns[MEW_HEAD] },
 		.loops = got->loops,
@@ -239,78 +241,28 @@ static int observe(struct programs *p, struct mew_pair *pair, struct mew_gate_ca
 		.disturbed = got->disturbed,
 		.ties = got->ties,
 		.cpu = got->cpu,
-		.context = context,
 	};
-	if (mew_gate_observe(into, &o) == 0)
-		return MEW_OK;
-	mew_gate_fail(c, "no memory for its observations");
-	return MEW_E_NOMEM;
+	return MEW_OK;
 }
 
-static void trace_case(const struct mew_gate_case *c, uint64_t start_ns)
+static int observe_case(void *data, struct mew_gate_case *c, struct mew_gate_observation *out, struct mew_error *err)
 {
-	static const char *const stages[] = { "looking", "confirming", "decided" };
-	struct mew_trace_args args = { 0 };
+	struct programs *p = data;
 
-	mew_trace_arg_text(&args, "label", c->label);
-	mew_trace_arg_number(&args, "observations", c->series.n);
-	mew_trace_arg_text(&args, "state", c->reason != NULL ? "failed" : stages[c->stage]);
-	mew_trace_arg_text(&args, "reason", c->reason);
-	mew_cli_trace_since(start_ns, "case", c->key, &args);
+	return observe(p, &p->pair, &c->pair, &p->scratch, out, err);
 }
 
-/* One pair of fresh processes for all cases that are not decided. Returns a status that ends the gate. */
-static int sweep(struct programs *p, struct mew_error *err)
+/* What was replaced is another program: nothing of it is measured. */
+static int start_fresh(void *data, struct mew_error *err)
 {
-	struct mew_gate *g = p->g;
-	uint64_t start = mew_os_now_ns();
-	int status = mew_pair_fresh(&p->pair, err);
+	struct programs *p = data;
+	int status;
 
-	for (size_t i = 0; i < g->ncases && status == MEW_OK && !is_cancelled(p); i++) {
-		struct mew_gate_case *c = &g->cases[i];
-		uint64_t case_start = mew_os_now_ns();
-
-		if (c->stage == MEW_GATE_DECIDED || c->series.n >= g->options->pairs)
-			continue;
-		mew_progress_show(&p->progress, c, c->key, 0, "gate", c->series.n, g->options->pairs);
-		if (observe(p, &p->pair, c, &c->series, false) == MEW_OK)
-			status = mew_gate_look(g, c, g->ncases, err);
-		trace_case(c, case_start);
-	}
-	g->processes++;
-	mew_cli_trace_since(start, "repetition", "pair of processes", NULL);
-	mew_cli_trace_tick();
-	return status;
-}
-
-static bool has_time(struct programs *p)
-{
-	uint64_t now = mew_os_now_ns();
-	double left = p->g->options->budget - (double)(now - p->start_ns) / 1e9;
-
-	if (p->g->options->budget == 0 || left >= (double)p->longest_ns / 1e9)
-		return true;
-	p->g->out_of_time = true;
-	return false;
-}
-
-static int take_time(struct programs *p, struct mew_error *err)
-{
-	int status = MEW_OK;
-
-	p->start_ns = mew_os_now_ns();
-	while (status == MEW_OK && !is_cancelled(p) && undecided(p->g) > 0 && has_time(p)) {
-		uint64_t before = mew_os_now_ns(), took;
-
-		status = sweep(p, err);
-		took = mew_os_now_ns() - before;
-		if (took > p->longest_ns)
-			p->longest_ns = took;
-		if (status == MEW_OK)
-			status = mew_gate_write_samples(p->g, err);
-	}
-	p->g->seconds = (double)(mew_os_now_ns() - p->start_ns) / 1e9;
-	p->g->interrupted = is_cancelled(p);
+	if (!check_identity(p))
+		return mew_error_set(err, MEW_E_INVALID, "%s", p->g->identity);
+	status = mew_pair_fresh(&p->pair, err);
+	if (status != MEW_OK) /* a file that is being written cannot be run: that is the better reason */
+		(void)check_identity(p);
 	return status;
 }
 
@@ -318,13 +270,33 @@ static int take_time(struct programs *p, struct mew_error *err)
 
 #define CONTEXT_PAIRS 8u /* enough for an interval */
 
-static int context_case(const struct mew_pair *pair, struct mew_gate_case *c, struct mew_gate_case *out)
+/* A case of the context's program, next to the base's. */
+static bool context_case(const struct mew_pair *pair, const struct mew_gate_case *c, struct mew_pair_case *out)
 {
-	*out = *c;
-	return find_case(&pair->host[MEW_HEAD], c->key, &out->pair.item[MEW_HEAD]);
+	*out = c->pair;
+	return find_case(&pair->host[MEW_HEAD], c->key, &out->item[MEW_HEAD]) == 0;
 }
 
-/* Shown and never judged: what fails here is left out. */
+/* Shown and never judged: a case that fails here is left out from then on. */
+static void observe_context(struct programs *p, size_t k, struct mew_gate_case *c)
+{
+	struct mew_gate_observation o;
+	struct mew_pair_case twin;
+	struct mew_error err;
+
+	if (c->reason != NULL || c->lost[k] || !context_case(&p->contexts[k], c, &twin))
+		return;
+	if (observe(p, &p->contexts[k], &twin, &p->scratch, &o, &err) == MEW_OK) {
+		o.context = true;
+		(void)mew_gate_observe(&c->contexts[k], &o);
+		return;
+	}
+	c->lost[k] = true;
+	mew_progress_clear(&p->progress);
+	if (!mew_gate_is_cancelled(p->g))
+		mew_cli_complain("context %s: %s: %s", p->g->options->contexts[k].name, c->key, err.text);
+}
+
 static void take_context(struct programs *p, size_t k)
 {
 	const struct mew_gate_context *context = &p->g->options->contexts[k];
@@ -333,25 +305,20 @@ static void take_context(struct programs *p, size_t k)
 	struct mew_error err;
 
 	if (mew_pair_open(pair, programs, &p->g->options->host, p->g->options->seed, &err) != MEW_OK) {
+		mew_progress_clear(&p->progress);
 		mew_cli_complain("context %s: %s", context->name, err.text);
 		return;
 	}
-	for (unsigned n = 0; n < CONTEXT_PAIRS && !is_cancelled(p) && mew_pair_fresh(pair, &err) == MEW_OK; n++)
-		for (size_t i = 0; i < p->g->ncases; i++) {
-			struct mew_gate_case twin;
-
-			if (p->g->cases[i].reason == NULL && context_case(pair, &p->g->cases[i], &twin) == 0) {
-				(void)observe(p, pair, &twin, &p->g->cases[i].contexts[k], true);
-				if (twin.reason != NULL)
-					free(twin.reason);
-			}
-		}
+	for (unsigned n = 0; n < CONTEXT_PAIRS && !mew_gate_is_cancelled(p->g) && mew_pair_fresh(pair, &err) == MEW_OK; n++)
+		for (size_t i = 0; i < p->g->ncases; i++)
+			observe_context(p, k, &p->g->cases[i]);
 }
 
 /* --- all of it -------------------------------------------------------------------------------------------------- */
 
 static int measure(struct programs *p)
 {
+	const struct mew_gate_method method = { p, start_fresh, observe_case };
 	struct mew_gate *g = p->g;
 	struct mew_error err;
 	int code = choose_cases(p);
@@ -362,18 +329,16 @@ static int measure(struct programs *p)
 	code = mew_calibration_apply(g);
 	if (code != MEW_EXIT_FINE)
 		return code;
-	look_at_files(p, p->files);
 	if (g->options->memory_iterations > 0)
-		for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !is_cancelled(p); side++)
-			exact_pass(p, side);
-	if (take_time(p, &err) != MEW_OK && !g->interrupted) {
+		exact_passes(p);
+	if (mew_gate_take_time(g, &method, &p->progress, &err) != MEW_OK && !g->interrupted && g->identity[0] == '\0') {
 		mew_progress_clear(&p->progress);
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;
 	}
-	for (size_t k = 0; k < g->options->ncontexts && !g->interrupted; k++)
+	for (size_t k = 0; k < g->options->ncontexts && !g->interrupted && g->identity[0] == '\0'; k++)
 		take_context(p, k);
-	check_identity(p);
+	(void)check_identity(p);
 	return MEW_EXIT_FINE;
 }
 
@@ -389,6 +354,7 @@ int mew_gate_programs(struct mew_gate *g)
 	}
 	p->g = g;
 	mew_progress_init(&p->progress, g->options->progress);
+	look_at_files(p, p->files); /* before one of them is started */
 	if (mew_pair_open(&p->pair, g->options->programs, &g->options->host, g->options->seed, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
 		code = MEW_EXIT_USAGE;

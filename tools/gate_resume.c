@@ -132,6 +132,28 @@ int mew_gate_identify(struct mew_gate *g, struct mew_error *err)
 	return MEW_OK;
 }
 
+/* One command line may do other things by other variables. */
+static bool differs_by_variables(const struct mew_command_plan *plan)
+{
+	for (size_t i = 0; plan != NULL && i < plan->n; i++)
+		if (plan->list[i].env[MEW_BASE] != NULL || plan->list[i].env[MEW_HEAD] != NULL)
+			return true;
+	return false;
+}
+
+const char *mew_gate_sameness(const struct mew_gate *g)
+{
+	const struct mew_tool *base = &g->tools[MEW_BASE], *head = &g->tools[MEW_HEAD];
+	const struct mew_gate_options *o = g->options;
+
+	if (base->path[0] == '\0' || head->path[0] == '\0' || base->bytes != head->bytes || base->hash != head->hash)
+		return NULL;
+	if (o->plan != NULL && (strcmp(o->programs[MEW_BASE], o->programs[MEW_HEAD]) != 0 || differs_by_variables(o->plan)))
+		return NULL;
+	return strcmp(base->path, head->path) == 0 ? "base and head are one and the same file: this compares it with itself" :
+						     "base and head have the same contents: this compares a program with its copy";
+}
+
 /* --- observations ----------------------------------------------------------------------------------------------- */
 
 int mew_gate_read_observation(const json_t *from, const char *key, struct mew_gate_observation *out, struct mew_error *err)
@@ -250,4 +272,5 @@ void mew_gate_put_tool(struct mew_json *j, const struct mew_tool *tool)
 	(void)snprintf(text, sizeof text, "%016" PRIx64, tool->hash);
 	mew_json_key(j, "hash");
 	mew_json_string(j, text);
+	mew_json_put_some_text(j, "build_id", tool->build_id);
 }

@@ -99,20 +99,35 @@ unsigned mew_scratch_unexpected(const char *folder, unsigned n)
 	return strange + (n - found);
 }
 
+static int copy_bytes(int in, int out)
+{
+	char block[16384];
+	ssize_t n, done = 0;
+
+	while ((n = read(in, block, sizeof block)) > 0)
+		for (ssize_t at = 0; at < n; at += done) {
+			done = write(out, block + at, (size_t)(n - at));
+			if (done < 0)
+				return -1;
+		}
+	return n < 0 ? -1 : 0;
+}
+
 int mew_scratch_copy(const char *from, const char *to, struct mew_error *err)
 {
-	int in = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK), out;
-	char block[16384];
-	ssize_t n = 0, done = 0;
+	int in = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK), out, failed;
+	struct stat st;
 
 	if (in < 0)
 		return MEW_OK;
+	if (fstat(in, &st) != 0 || !S_ISREG(st.st_mode)) {
+		(void)close(in);
+		return mew_error_set(err, MEW_E_IO, "%.180s is no regular file: name files as artefacts", from);
+	}
 	out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	while (out >= 0 && done >= 0 && (n = read(in, block, sizeof block)) > 0)
-		for (ssize_t at = 0; at < n && done >= 0; at += done)
-			done = write(out, block + at, (size_t)(n - at));
+	failed = out < 0 || copy_bytes(in, out) != 0;
 	(void)close(in);
-	if (out < 0 || done < 0 || close(out) != 0)
-		return mew_error_errno(err, MEW_E_IO, "%.200s cannot be written", to);
-	return MEW_OK;
+	if (out >= 0 && close(out) != 0)
+		failed = 1;
+	return failed ? mew_error_errno(err, MEW_E_IO, "%.90s cannot be copied to %.90s", from, to) : MEW_OK;
 }

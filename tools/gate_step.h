@@ -1,6 +1,6 @@
 /*
  * gate_step.h - run command lines as whole processes, timed from start to end, and end all that they started.
- * Layer L6. The command's thread; nothing else of the program may have children.
+ * Layer L6. The command's thread; where mew_command_sweep() is called, nothing else of it may have children.
  */
 #ifndef MEW_GATE_STEP_H
 #define MEW_GATE_STEP_H
@@ -8,7 +8,7 @@
 #include "base.h"
 #include "mew.h"
 
-#define MEW_STEP_VARIABLES 64u
+#define MEW_STEP_VARIABLES 64u /* MEW_PLAN_VARIABLES and mew's own */
 
 struct mew_variable {
 	const char *name, *value;
@@ -22,7 +22,7 @@ struct mew_command_run { /* texts are borrowed */
 	size_t nenv;
 };
 
-/* Orphans of the commands become children of this process, so that none is missed. Once, before the first command. */
+/* Orphans of what is started become children of this process, so that none is missed. Once, before the first. */
 void mew_command_adopt(void);
 
 /*

@@ -83,6 +83,27 @@ static bool is_told(const struct mew_gate *g, const struct mew_verdict *v)
 	return g->options->verbose || !v->metric->exact || v->outcome != MEW_OUTCOME_PASS || v->base != v->head;
 }
 
+static void put_reason(struct mew_writer *w, const struct mew_view *view, const struct mew_gate_case *c, const char *metric,
+		       const char *why)
+{
+	size_t column = strlen(c->key) + 4;
+
+	mew_writef(w, "  %s: ", c->key);
+	if (metric != NULL) {
+		mew_writef(w, "%s: ", metric);
+		column += strlen(metric) + 2;
+	}
+	mew_write_wrapped(w, view, column, 4, MEW_STYLE_PLAIN, why);
+}
+
+/* Numbers that do not speak for themselves: an exact figure that is not, one that fell and may not, a case without a pair. */
+static bool needs_reason(const struct mew_verdict *v)
+{
+	bool is_doubtful = v->outcome == MEW_OUTCOME_INCONCLUSIVE || v->outcome == MEW_OUTCOME_REGRESSED;
+
+	return v->why != NULL && is_doubtful && (v->metric->exact || v->n == 0);
+}
+
 static void put_notes(struct mew_writer *w, const struct mew_view *view, const struct mew_gate_case *c)
 {
 	char text[80];
@@ -90,40 +111,52 @@ static void put_notes(struct mew_writer *w, const struct mew_view *view, const s
 	if (c->noise_floor > 0) {
 		(void)snprintf(text, sizeof text, "noise floor %.2f %%", c->noise_floor * 100);
 		mew_writef(w, "  %s: %s\n", c->key, text);
+	} else if (c->is_uncalibrated && c->reason == NULL) {
+		mew_writef(w, "  %s: the calibration does not have it\n", c->key);
 	}
-	if (c->why[0] == '\0')
-		return;
-	mew_writef(w, "  %s: ", c->key);
-	mew_write_wrapped(w, view, strlen(c->key) + 4, 4, MEW_STYLE_PLAIN, c->why);
-	mew_write_char(w, '\n');
+	for (size_t k = 0; k < c->nverdicts; k++)
+		if (needs_reason(&c->verdicts[k]))
+			put_reason(w, view, c, c->verdicts[k].metric->name, c->verdicts[k].why);
+	if (c->why[0] != '\0')
+		put_reason(w, view, c, NULL, c->why);
 }
 
 static void put_context(struct mew_writer *w, const struct mew_gate *g, const struct mew_gate_case *c, size_t k)
 {
-	const struct mew_gate_series *s = &c->contexts[k];
-	double *x = calloc(s->n + 1, sizeof *x);
-	struct mew_interval in;
-	char text[160];
+	char text[MEW_GATE_CONTEXT_BYTES];
 
-	for (size_t i = 0; x != NULL && i < s->n; i++)
-		x[i] = s->list[i].log_ratio;
-	if (x != NULL && s->n > 0) {
-		mew_stats_sort(x, s->n);
-		(void)snprintf(text, sizeof text, "  %s: %s %+.2f %% of the base", c->key, g->options->contexts[k].name,
-			       (exp(mew_stats_median_sorted(x, s->n)) - 1) * 100);
-		mew_write_text(w, text);
-		if (mew_stats_median_interval_sorted(x, s->n, 0.95, &in)) {
-			(void)snprintf(text, sizeof text, " (%+.2f to %+.2f)", (exp(in.low) - 1) * 100, (exp(in.high) - 1) * 100);
-			mew_write_text(w, text);
+	if (mew_gate_context_words(g, c, k, text))
+		mew_writef(w, "  %s: %s\n", c->key, text);
+}
+
+static void put_sentence(struct mew_writer *w, const struct mew_view *view, const char *text)
+{
+	if (text == NULL || text[0] == '\0')
+		return;
+	mew_write_wrapped(w, view, 0, 2, MEW_STYLE_WARN, text);
+}
+
+/* The rules behind limits of some cases, with what keeps one from counting. */
+static void put_rules(struct mew_writer *w, const struct mew_view *view, const struct mew_gate *g)
+{
+	for (size_t i = 0; i < g->rules.nallows; i++) {
+		const struct mew_allow *a = &g->rules.allows[i];
+		char *text;
+
+		if (asprintf(&text, "rule for %s of %s%s%s%s: %s", a->metric, a->cases, a->expires == NULL ? "" :
+			     mew_allow_is_live(a, g->rules.today) ? ", until " : ", expired after ", a->expires != NULL ? a->expires : "",
+			     mew_gate_has_case_for(g, a) ? "" : ", no case has such a key", a->reason) < 0) {
+			mew_write_no_memory(w);
+			continue;
 		}
-		mew_write_char(w, '\n');
+		mew_write_wrapped(w, view, 0, 2, MEW_STYLE_PLAIN, text);
+		free(text);
 	}
-	free(x);
 }
 
 static void put_headline(struct mew_writer *w, const struct mew_view *view, const struct mew_gate *g)
 {
-	char text[200];
+	char text[280];
 
 	mew_write_text(w, "verdict: ");
 	mew_write_styled(w, view, g->outcome == MEW_OUTCOME_PASS ? MEW_STYLE_BOLD : style_of(g->outcome), mew_gate_headline(g));
@@ -134,10 +167,12 @@ static void put_headline(struct mew_writer *w, const struct mew_view *view, cons
 		mew_calibration_words(g->calibration, text, sizeof text);
 		mew_writef(w, "calibrated: %s\n", text);
 	}
-	if (g->identity[0] != '\0')
-		mew_writef(w, "%s\n", g->identity);
+	put_sentence(w, view, g->identity);
+	put_sentence(w, view, mew_gate_sameness(g));
+	if (mew_gate_uncounted_words(g, text, sizeof text))
+		put_sentence(w, view, text);
 	if (g->out_of_time)
-		mew_write_text(w, "the --budget ended before every case was decided\n");
+		put_sentence(w, view, "the --budget ended before every case was decided");
 }
 
 static int put_table(struct mew_writer *w, const struct mew_view *view, const struct mew_gate *g)
@@ -189,6 +224,7 @@ int mew_gate_print(const struct mew_gate *g, struct mew_error *err)
 	for (size_t k = 0; k < g->options->ncontexts; k++)
 		for (size_t i = 0; i < g->ncases; i++)
 			put_context(&w, g, &g->cases[i], k);
+	put_rules(&w, &view, g);
 	if (mew_writer_finish(&w) != 0)
 		return mew_error_set(err, MEW_E_IO, "standard output: %s", strerror(w.error));
 	return status == MEW_OK ? MEW_OK : mew_error_set(err, status, "no memory for the table");

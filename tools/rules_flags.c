@@ -15,6 +15,8 @@
 
 #include "cli.h"
 
+#define SEED_MOST ((UINT64_C(1) << 53) - 1) /* it must come back out of JSON's numbers, which may be doubles */
+
 enum flag_id { F_LIMIT = 512, F_STRICT, F_ALLOW, F_RULE, F_LEAST, F_SEED, F_INCONCLUSIVE };
 
 static const struct mew_flag table[] = {
@@ -98,8 +100,9 @@ static int seed(struct mew_rules_flags *f, const char *text)
 	errno = 0;
 	f->rules.resampling.seed = strtoull(text, &end, 10);
 	f->seed_given = true;
-	return isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 ? MEW_EXIT_FINE :
-									       mew_cli_bad("--seed", text, "a whole number");
+	if (isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 && f->rules.resampling.seed <= SEED_MOST)
+		return MEW_EXIT_FINE;
+	return mew_cli_bad("--seed", text, "a whole number up to 9007199254740991");
 }
 
 static int least(struct mew_rules_flags *f, const char *text)

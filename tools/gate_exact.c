@@ -1,0 +1,139 @@
+/*
+ * gate_exact.c - the exact figures of benchmark programs: counted once, counted again where the sides differ, judged.
+ * Layer L6. The command's thread.
+ */
+#include "config.h"
+
+#include "gate.h"
+
+#include "textual.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const struct mew_memory_case *row_of(const struct mew_model *m, const char *key)
+{
+	const struct mew_case *c = mew_model_find(m, key);
+
+	return c != NULL && (c->kinds >> MEW_KIND_MEMORY & 1) != 0 ? &c->memory : NULL;
+}
+
+void mew_gate_check_exact(struct mew_gate *g, const struct mew_model *m, enum mew_side side)
+{
+	for (size_t i = 0; i < g->ncases; i++) {
+		const struct mew_memory_case *row = row_of(m, g->cases[i].key);
+
+		if (row != NULL && (row->status == MEW_E_BODY || row->status == MEW_E_LOOP || row->status == MEW_E_LOST))
+			mew_gate_fail(&g->cases[i], "%s, counting allocations: %s", mew_side_name(side), row->reason);
+	}
+}
+
+/* NaN: there is none. */
+static double figure_of(const struct mew_model *m, const char *key, const struct mew_metric *metric)
+{
+	const struct mew_memory_case *row = row_of(m, key);
+	const struct mew_figure *figures;
+	double value;
+	size_t n;
+
+	if (row == NULL || row->status != MEW_OK)
+		return (double)NAN;
+	figures = mew_figures(metric->kind, &n);
+	for (size_t i = 0; i < n; i++)
+		if (figures[i].bit == metric->bit && mew_row_number((const struct mew_row_head *)row, &figures[i], &value))
+			return value;
+	return (double)NAN;
+}
+
+static bool is_ours(const struct mew_metric *metric)
+{
+	return metric->exact && metric->kind == MEW_KIND_MEMORY;
+}
+
+bool mew_gate_wants_recount(const struct mew_gate *g, const struct mew_gate_case *c)
+{
+	size_t n;
+	const struct mew_metric *metrics = mew_metrics(&n);
+
+	for (size_t i = 0; i < n && c->reason == NULL; i++) {
+		double base = figure_of(g->models[MEW_BASE], c->key, &metrics[i]);
+		double head = figure_of(g->models[MEW_HEAD], c->key, &metrics[i]);
+
+		if (is_ours(&metrics[i]) && (base < head || base > head))
+			return true;
+	}
+	return false;
+}
+
+bool mew_gate_any_recount(const struct mew_gate *g)
+{
+	for (size_t i = 0; i < g->ncases; i++)
+		if (mew_gate_wants_recount(g, &g->cases[i]))
+			return true;
+	return false;
+}
+
+/* --- judging ---------------------------------------------------------------------------------------------------- */
+
+struct range { /* of what the passes counted on a side */
+	double low, high;
+};
+
+static struct range range_of(const struct mew_gate *g, const struct mew_gate_case *c, enum mew_side side,
+			     const struct mew_metric *metric)
+{
+	double first = figure_of(g->models[side], c->key, metric), again = figure_of(g->recounts[side], c->key, metric);
+
+	return (struct range){ fmin(first, again), fmax(first, again) }; /* of a NaN and a number these are the number */
+}
+
+static const char changes[] = "it changes from run to run by as much as the two differ: no exact figure";
+
+/*
+ * A figure that changes by itself is judged by the kindest and the harshest pair of what was counted; where they disagree
+ * nothing was shown. Less is better in all of these metrics.
+ */
+static void settle(const struct mew_gate *g, const struct mew_gate_case *c, const struct mew_metric *metric, struct mew_verdict *out)
+{
+	struct range base = range_of(g, c, MEW_BASE, metric), head = range_of(g, c, MEW_HEAD, metric);
+	struct mew_verdict kindest, harshest;
+
+	mew_verdict_exact(&g->rules, c->key, metric, figure_of(g->models[MEW_BASE], c->key, metric),
+			  figure_of(g->models[MEW_HEAD], c->key, metric), out);
+	if (!(base.low < base.high || head.low < head.high) || !(head.high >= base.low) || out->outcome == MEW_OUTCOME_INVALID)
+		return;
+	mew_verdict_exact(&g->rules, c->key, metric, base.high, fmax(base.high, head.low), &kindest);
+	mew_verdict_exact(&g->rules, c->key, metric, base.low, head.high, &harshest);
+	if (kindest.outcome == MEW_OUTCOME_REGRESSED || harshest.outcome != MEW_OUTCOME_REGRESSED)
+		return;
+	out->outcome = MEW_OUTCOME_INCONCLUSIVE;
+	out->why = changes;
+}
+
+/* Neither side was counted: time alone is judged, which must not go unsaid. */
+static void note_uncounted(struct mew_gate *g, const struct mew_gate_case *c)
+{
+	const struct mew_memory_case *row = row_of(g->models[MEW_BASE], c->key);
+
+	if (row == NULL || row->status == MEW_OK)
+		row = row_of(g->models[MEW_HEAD], c->key);
+	g->nuncounted++;
+	if (g->uncounted[0] == '\0')
+		(void)snprintf(g->uncounted, sizeof g->uncounted, "%.230s",
+			       row != NULL && row->reason != NULL ? row->reason : "the memory pass gave no figures");
+}
+
+void mew_gate_settle_exact(struct mew_gate *g, struct mew_gate_case *c)
+{
+	size_t n, counted = 0;
+	const struct mew_metric *metrics = mew_metrics(&n);
+
+	for (size_t i = 0; i < n && c->nverdicts < MEW_GATE_METRICS; i++) {
+		if (!is_ours(&metrics[i]))
+			continue;
+		settle(g, c, &metrics[i], &c->verdicts[c->nverdicts]);
+		counted += c->verdicts[c->nverdicts++].outcome != MEW_OUTCOME_ABSENT;
+	}
+	if (counted == 0)
+		note_uncounted(g, c);
+}
