@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #define SAMPLE_S 0.001     /* long against what the framework does around a loop, short against what the machine does */
-#define CONTROL_NS 5000000 /* longest sample with known extra work */
 #define LOOK_NS 2000000
 
 struct side { /* what one process reported */
@@ -302,20 +301,6 @@ int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case 
 
 /* --- how many iterations ------------------------------------------------------------------------------------------ */
 
-static int add_work(const struct mew_guest_pair *p, struct mew_pair_case *c, double sample_ns, double extra, struct mew_error *err)
-{
-	uint64_t least = (uint64_t)ceil(1 / extra);
-
-	if (!p->host[MEW_BASE].counted || !p->host[MEW_HEAD].counted)
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "Google Benchmark before 1.8 takes no number of iterations");
-	if (c->loops < least && sample_ns / (double)c->loops * (double)least > CONTROL_NS)
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "one iteration is more than %g %% of the longest sample", extra * 100);
-	if (c->loops < least)
-		c->loops = least;
-	c->extra = (uint64_t)((double)c->loops * extra + 0.5);
-	return MEW_OK;
-}
-
 static int calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, struct side *s, struct mew_error *err)
 {
 	char *filter = mew_guest_filter_one(c->key);
@@ -347,8 +332,10 @@ int mew_guest_pair_calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, 
 	status = calibrate(p, c, s, err);
 	if (status == MEW_OK) {
 		c->loops = s->loops > 0 ? s->loops : 1;
-		if (extra > 0)
-			status = add_work(p, c, s->sample_ns, extra, err);
+		if (extra > 0 && (!p->host[MEW_BASE].counted || !p->host[MEW_HEAD].counted))
+			status = mew_error_set(err, MEW_E_UNSUPPORTED, "Google Benchmark before 1.8 takes no number of iterations");
+		else if (extra > 0)
+			status = mew_pair_add_work(c, s->sample_ns, extra, err);
 	}
 	free(s);
 	return status;

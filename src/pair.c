@@ -61,6 +61,22 @@ void mew_pair_close(struct mew_pair *p)
 	*p = (struct mew_pair){ .page_fd = -1 };
 }
 
+/* --- known extra work ------------------------------------------------------------------------------------------- */
+
+#define CONTROL_NS 5000000 /* longest sample with it */
+
+int mew_pair_add_work(struct mew_pair_case *c, double sample_ns, double extra, struct mew_error *err)
+{
+	uint64_t least = (uint64_t)ceil(1 / extra);
+
+	if (c->loops < least && sample_ns / (double)c->loops * (double)least > CONTROL_NS)
+		return mew_error_set(err, MEW_E_UNSUPPORTED, "one iteration is more than %g %% of the longest sample", extra * 100);
+	if (c->loops < least)
+		c->loops = least;
+	c->extra = (uint64_t)((double)c->loops * extra + 0.5);
+	return MEW_OK;
+}
+
 /* --- processors ------------------------------------------------------------------------------------------------- */
 
 int mew_pair_processor(unsigned n)

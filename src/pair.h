@@ -78,6 +78,16 @@ int mew_pair_fresh(struct mew_pair *p, struct mew_error *err);
 int mew_pair_calibrate(struct mew_pair *p, struct mew_pair_case *c, uint64_t target_ns, struct mew_error *err);
 
 /*
+ * Let the head do known extra work: iterations that are a part of a sample, which must have enough of them for that.
+ *
+ * c          calibrated; its loops may grow
+ * sample_ns  what they last, about
+ * extra      the part, above 0
+ * Returns    MEW_OK; MEW_E_UNSUPPORTED when one iteration is too long
+ */
+int mew_pair_add_work(struct mew_pair_case *c, double sample_ns, double extra, struct mew_error *err);
+
+/*
  * Take one observation of a case with the running processes.
  *
  * rounds     1 to MEW_PAIR_ROUNDS, behind rounds of about warmup_ns a side that are left out whatever they say

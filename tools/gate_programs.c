@@ -205,21 +205,6 @@ static void exact_passes(struct programs *p)
 
 /* --- time ------------------------------------------------------------------------------------------------------- */
 
-#define CONTROL_NS 5000000u /* longest sample of a control */
-
-/* Iterations that are so much of a sample; one sample must have enough of them for that. */
-static int add_work(struct mew_pair_case *c, uint64_t target_ns, double extra, struct mew_error *err)
-{
-	uint64_t least = (uint64_t)ceil(1 / extra);
-
-	if (c->loops < least && target_ns / c->loops * least > CONTROL_NS)
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "one iteration is more than %g %% of the longest sample", extra * 100);
-	if (c->loops < least)
-		c->loops = least;
-	c->extra = (uint64_t)((double)c->loops * extra + 0.5);
-	return MEW_OK;
-}
-
 static int observe(const struct programs *p, struct mew_pair *pair, struct mew_pair_case *c, struct mew_pair_observation *got,
 		   struct mew_gate_observation *out, struct mew_error *err)
 {
@@ -228,7 +213,7 @@ static int observe(const struct programs *p, struct mew_pair *pair, struct mew_p
 	int status = is_new ? mew_pair_calibrate(pair, c, target, err) : MEW_OK;
 
 	if (status == MEW_OK && is_new && p->g->options->extra_work > 0)
-		status = add_work(c, target, p->g->options->extra_work, err);
+		status = mew_pair_add_work(c, (double)target, p->g->options->extra_work, err);
 	if (status == MEW_OK)
 		status = mew_pair_observe(pair, c, p->g->options->rounds, WARMUP_NS, got, err);
 	if (status != MEW_OK)
