@@ -168,7 +168,7 @@ void mew_heap_forget_thread(void)
 	memset(&mew_heap_self, 0, sizeof mew_heap_self);
 }
 
-void mew_memory_wait_for_window(void)
+void mew_memory_shut_window(void)
 {
 	mew_heap_window_close();
 	mew_heap_mapped_gate(NULL, false);

@@ -12,7 +12,7 @@ void mew_heap_own_end(unsigned char was);
 /* The calling thread begins anew: a forked child whose variables were put back. */
 void mew_heap_forget_thread(void);
 
-/* The window that just opened is closed again, with the hooks in place, until somebody opens it from outside. */
-void mew_memory_wait_for_window(void);
+/* The window is closed, with the hooks in place: for good, or until somebody opens it from outside. */
+void mew_memory_shut_window(void);
 
 #endif

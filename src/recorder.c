@@ -296,7 +296,7 @@ static void start_captures(struct place *p)
 	if (!begin(&mew_backend_memory, memory, &root->memory))
 		memory = NULL;
 	if (memory != NULL && (p->orders.waits || p->orders.start_on[0] != '\0'))
-		mew_memory_wait_for_window();
+		mew_memory_shut_window();
 	p->window = mew_window_begin(p->window, &p->orders, root, memory != NULL);
 }
 

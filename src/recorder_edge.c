@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "memory_own.h"
 
 #include "hotpath.h"
 
@@ -67,13 +68,6 @@ static void open_memory(void)
 	mew_heap_pools_gate(NULL, true);
 }
 
-static void close_memory(void)
-{
-	mew_heap_window_close();
-	mew_heap_mapped_gate(NULL, false);
-	mew_heap_pools_gate(NULL, false);
-}
-
 void mew_window_hit(struct mew_probe *p)
 {
 	struct mew_window *w = p->data;
@@ -89,7 +83,7 @@ void mew_window_hit(struct mew_probe *p)
 	} else if (is_ours && (p->roles & MEW_WINDOW_STOPS) != 0 &&
 		   moves_on(w, MEW_WINDOW_OPEN, MEW_WINDOW_CLOSED)) {
 		if (w->has_memory)
-			close_memory();
+			mew_memory_shut_window();
 		stamp(&w->root->stop);
 		mew_window_arm(w, 0);
 	}
