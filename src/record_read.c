@@ -146,7 +146,7 @@ static void close_image(struct image *i)
 	*i = (struct image){ 0 };
 }
 
-static int read_root(int file, struct mew_record_root *root, struct mew_error *err)
+int mew_recording_root(int file, struct mew_record_root *root, struct mew_error *err)
 {
 	struct stat st;
 
@@ -172,7 +172,7 @@ static int read_root(int file, struct mew_record_root *root, struct mew_error *e
 static int open_image(struct image *i, int file, struct mew_error *err)
 {
 	struct mew_record_root root;
-	int status = read_root(file, &root, err);
+	int status = mew_recording_root(file, &root, err);
 	void *wanted = (void *)(uintptr_t)root.base, *got;
 
 	*i = (struct image){ 0 };
@@ -224,7 +224,7 @@ void mew_recorder_open_windows(const struct mew_recorder *r)
 		struct mew_error ignored;
 		char *data;
 
-		if (r->list[k].file < 0 || read_root(r->list[k].file, &root, &ignored) != MEW_OK)
+		if (r->list[k].file < 0 || mew_recording_root(r->list[k].file, &root, &ignored) != MEW_OK)
 			continue;
 		data = mmap(NULL, root.data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->list[k].file,
 			    (off_t)MEW_RECORD_BYTES);
@@ -360,7 +360,7 @@ bool mew_recording_opened(const struct mew_recording *g, const struct mew_record
 	struct mew_record_root root;
 	struct mew_error ignored;
 
-	return g->file < 0 || read_root(g->file, &root, &ignored) != MEW_OK || mew_record_window_opened(&root, o);
+	return g->file < 0 || mew_recording_root(g->file, &root, &ignored) != MEW_OK || mew_record_window_opened(&root, o);
 }
 
 int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, uint64_t from_ns, struct mew_model *m,

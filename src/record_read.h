@@ -47,6 +47,14 @@ void mew_recorder_open_windows(const struct mew_recorder *r);
 int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, uint64_t from_ns, struct mew_model *m,
 		       struct mew_error *err);
 
+/*
+ * The head of what a process left, checked, with its texts ended.
+ *
+ * file     of a recording; borrowed
+ * Returns  MEW_OK; MEW_E_IO; MEW_E_UNSUPPORTED when it is none of this build's
+ */
+int mew_recording_root(int file, struct mew_record_root *root, struct mew_error *err);
+
 /* Did its window open at the function that was asked for? True without one, and where that cannot be told. */
 bool mew_recording_opened(const struct mew_recording *g, const struct mew_record_orders *o);
 

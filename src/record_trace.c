@@ -26,6 +26,7 @@
 
 #define POINTS 8192u
 #define THREADS 1024u
+#define NAME_NS 1000000000u /* a name that changed is seen within this time */
 #define MEW_EVENT "{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,"
 
 struct point {
@@ -35,14 +36,15 @@ struct point {
 struct thread {
 	int tid;
 	char name[20];
-	uint64_t first_ns, last_ns;
+	uint64_t first_ns, last_ns, named_ns; /* seen, seen last, its name read */
 };
 
 struct watched { /* one process image */
 	int pid, file;
 	struct mew_record_root *root; /* and its variables: as they are now; NULL: they cannot be seen */
 	const char *data;
-	size_t data_bytes;
+	size_t data_bytes, heap_at; /* heap_at: of the counters in it; data_bytes: nowhere */
+	char name[256]; /* of its program */
 	struct point *points;
 	size_t npoints;
 	unsigned stride, skipped; /* one look of so many is kept */
@@ -84,16 +86,28 @@ void mew_record_trace_free(struct mew_record_trace *t)
 
 static void map_variables(struct watched *w)
 {
-	void *root = mmap(NULL, MEW_RECORD_ROOT_BYTES, PROT_READ, MAP_SHARED, w->file, 0), *data;
+	struct mew_record_root head; /* as it was handed over; what is mapped the process can still write to */
+	const char *slash;
+	void *root, *data;
+	uint64_t at;
 
-	if (root == MAP_FAILED)
+	if (mew_recording_root(w->file, &head, NULL) != MEW_OK || head.data_bytes < sizeof(struct mew_heap))
 		return;
-	w->root = root;
-	if (w->root->magic != MEW_RECORD_MAGIC || w->root->root_bytes != sizeof *w->root || w->root->data_bytes == 0)
+	root = mmap(NULL, MEW_RECORD_ROOT_BYTES, PROT_READ, MAP_SHARED, w->file, 0);
+	w->root = root != MAP_FAILED ? root : NULL;
+	data = mmap(NULL, head.data_bytes, PROT_READ, MAP_SHARED, w->file, (off_t)MEW_RECORD_BYTES);
+	if (data == MAP_FAILED || w->root == NULL) {
+		if (data != MAP_FAILED)
+			(void)munmap(data, head.data_bytes);
 		return;
-	w->data_bytes = w->root->data_bytes;
-	data = mmap(NULL, w->data_bytes, PROT_READ, MAP_SHARED, w->file, (off_t)MEW_RECORD_BYTES);
-	w->data = data != MAP_FAILED ? data : NULL;
+	}
+	w->data = data;
+	w->data_bytes = head.data_bytes;
+	at = head.statics[0].at - head.data_lo;
+	w->heap_at = head.statics[0].bytes == sizeof(struct mew_heap) && at <= head.data_bytes - sizeof(struct mew_heap) ? at
+														       : w->data_bytes;
+	slash = strrchr(head.program, '/');
+	(void)snprintf(w->name, sizeof w->name, "%.255s", slash != NULL ? slash + 1 : head.program);
 }
 
 /* The entry of a recording; made at the first look. NULL without memory. */
@@ -134,12 +148,11 @@ static uint64_t resident_of(int pid)
 
 static void read_heap(const struct watched *w, struct point *p)
 {
-	uint64_t at = w->data != NULL ? w->root->statics[0].at - w->root->data_lo : 0;
 	const struct mew_heap *heap;
 
-	if (w->data == NULL || w->root->statics[0].bytes != sizeof *heap || at > w->data_bytes - sizeof *heap)
+	if (w->heap_at == w->data_bytes)
 		return;
-	heap = (const struct mew_heap *)(const void *)(w->data + at);
+	heap = (const struct mew_heap *)(const void *)(w->data + w->heap_at);
 	p->live = heap->live > 0 ? (uint64_t)heap->live : 0;
 	p->allocations = mew_heap_allocations(&heap->counts);
 }
@@ -153,6 +166,24 @@ static void thin(struct watched *w)
 	w->stride *= 2;
 }
 
+/* A thread is named early in its life, if ever: at first read it at each look, then at every second one, and so on. */
+static void read_name(int pid, struct thread *t)
+{
+	uint64_t age = t->named_ns - t->first_ns;
+	char path[64];
+	FILE *f;
+
+	if (t->named_ns != 0 && t->last_ns - t->named_ns < (age < NAME_NS ? age : NAME_NS))
+		return;
+	t->named_ns = t->last_ns;
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, t->tid);
+	f = fopen(path, "re");
+	if (f != NULL && fgets(t->name, sizeof t->name, f) != NULL)
+		t->name[strcspn(t->name, "\n")] = '\0';
+	if (f != NULL)
+		(void)fclose(f);
+}
+
 static void look_at_threads(struct watched *w, uint64_t now)
 {
 	char path[64];
@@ -163,7 +194,6 @@ static void look_at_threads(struct watched *w, uint64_t now)
 	for (struct dirent *d; dir != NULL && (d = readdir(dir)) != NULL;) {
 		int tid = isdigit((unsigned char)d->d_name[0]) ? (int)strtol(d->d_name, NULL, 10) : 0;
 		struct thread *found = NULL;
-		FILE *f;
 
 		for (size_t i = 0; i < w->nthreads && found == NULL; i++)
 			found = w->threads[i].tid == tid ? &w->threads[i] : NULL;
@@ -174,12 +204,7 @@ static void look_at_threads(struct watched *w, uint64_t now)
 		if (found == NULL)
 			continue;
 		found->last_ns = now;
-		(void)snprintf(path, sizeof path, "/proc/%d/task/%d/comm", w->pid, tid);
-		f = fopen(path, "re");
-		if (f != NULL && fgets(found->name, sizeof found->name, f) != NULL)
-			found->name[strcspn(found->name, "\n")] = '\0';
-		if (f != NULL)
-			(void)fclose(f);
+		read_name(w->pid, found);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
@@ -291,14 +316,13 @@ static void put_figures(struct fragment *f, const struct mew_record_window *w, c
 static void put_process(struct fragment *f, const struct watched *w, const struct mew_record_orders *o, uint64_t from_ns,
 			const struct mew_case *c)
 {
-	const char *slash = strrchr(w->root->program, '/'), *name = slash != NULL ? slash + 1 : w->root->program;
 	struct mew_record_window window;
 
 	(void)fprintf(f->to, "[\n" MEW_EVENT "\"name\":\"mew_trace\",\"args\":{\"schema\":1,\"clock\":\"monotonic\","
 		      "\"zero_ns\":\"%" PRIu64 "\"}},\n", "M", f->pid, 0, f->zero_ns);
-	put_name(f, "process_name", 0, name);
+	put_name(f, "process_name", 0, w->name);
 	put_name(f, "thread_name", f->pid, "main thread");
-	put_slice(f, f->pid, "process", name, f->zero_ns, f->ended_ns,
+	put_slice(f, f->pid, "process", w->name, f->zero_ns, f->ended_ns,
 		  w->root->ended_ns != 0 ? "\"end\":\"exit\"" : "\"end\":\"_exit, a signal or exec\"");
 	mew_record_window_of(w->root, from_ns, f->ended_ns, &window);
 	if (mew_record_window_opened(w->root, o))
