@@ -108,6 +108,25 @@ void mew_trace_thread_leave(const char *name)
 	mine = NULL;
 }
 
+void mew_trace_forked(void)
+{
+	mew_trace_threads_.lost = 0;
+	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++) {
+		struct mew_trace_thread *t = &mew_trace_threads_.list[i];
+
+		t->ring.tail = t->ring.head;
+		t->ring.dropped = 0;
+		t->nopen = t->beyond = 0;
+		t->entered_ns = 0;
+		t->announced = false;
+		t->use = t == mine ? MEW_TRACE_USED : MEW_TRACE_FREE;
+	}
+	if (mine == NULL)
+		return;
+	mine->owner = mine->tid = mew_os_tid();
+	mine->settled_ns = mew_trace_now(); /* sections that are open now are the parent's to end */
+}
+
 /* --- sections --------------------------------------------------------------------------------------------------- */
 
 uint64_t mew_section_open_(const char *name)
@@ -139,13 +158,15 @@ static void leave(unsigned depth, uint64_t end_ns)
 	}
 }
 
-/* Takes a section off the open ones; false when it has been shown already. */
-static bool close_section(const struct mew_section *s, uint64_t end_ns)
+enum closing { SHOWN_ALREADY, IN_ORDER, BEGUN_ELSEWHERE };
+
+/* Takes a section off the open ones. */
+static enum closing close_section(const struct mew_section *s, uint64_t end_ns)
 {
 	unsigned at;
 
 	if (mine == NULL)
-		return true;
+		return IN_ORDER;
 	for (at = mine->nopen; at > 0; at--)
 		if (mine->open[at - 1].start_ns == s->start_ && mine->open[at - 1].name == s->name_)
 			break;
@@ -155,9 +176,9 @@ static bool close_section(const struct mew_section *s, uint64_t end_ns)
 	} else if (mine->beyond > 0) {
 		mine->beyond--;
 	} else {
-		return s->start_ >= mine->settled_ns;
+		return s->start_ >= mine->settled_ns ? BEGUN_ELSEWHERE : SHOWN_ALREADY;
 	}
-	return true;
+	return IN_ORDER;
 }
 
 unsigned mew_trace_sections(void)
@@ -182,8 +203,13 @@ void mew_section_put_(const struct mew_section *s)
 		.time_ns = s->start_,
 		.value = mew_os_now_ns() - s->start_,
 	};
+	enum closing how = IN_ORDER;
 
-	if (s->stream_ != NULL || close_section(s, r.time_ns + r.value))
+	if (s->stream_ == NULL)
+		how = close_section(s, r.time_ns + r.value);
+	if (how == BEGUN_ELSEWHERE) /* this thread did something else meanwhile */
+		r.kind = MEW_TRACE_ASYNC;
+	if (how != SHOWN_ALREADY)
 		mew_trace_push(&r);
 }
 

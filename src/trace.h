@@ -64,6 +64,9 @@ void mew_trace_thread_ready(void);
 void mew_trace_thread_enter(unsigned index);
 void mew_trace_thread_leave(const char *name);
 
+/* In a forked child: what was recorded before is the parent's, and the calling thread is the only one. */
+void mew_trace_forked(void);
+
 /* Sections that are open on the calling thread. */
 unsigned mew_trace_sections(void);
 /* End, as unfinished, those that were opened since there were so many. Context: outside windows. */

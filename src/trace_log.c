@@ -7,52 +7,34 @@
 #include "trace_log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "error.h"
 #include "mew/trace.h"
 #include "os.h"
+#include "trace_fragment.h"
 #include "trace_text.h"
 
 static struct {
 	pthread_mutex_t lock;
 	int pid;             /* of the process that began it: a forked child must not write for it */
-	int fd;
-	bool failed, is_main;
-	char directory[4000];
+	bool is_main, is_forked;
+	struct mew_trace_fragment file;
 	uint64_t zero_ns, lost_said, spans;
 	struct mew_trace_text text;
-} state = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+} state = { .lock = PTHREAD_MUTEX_INITIALIZER, .file = { .fd = -1 } };
 
 /* --- the file --------------------------------------------------------------------------------------------------- */
 
 static void flush(void)
 {
-	const char *p = state.text.data;
-	size_t left = state.text.used;
-
-	while (left > 0 && !state.failed) {
-		ssize_t n = write(state.fd, p, left);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			state.failed = true; /* a full disk ends the trace, not the run; lines before it stay whole but for the last */
-		else {
-			p += n;
-			left -= (size_t)n;
-		}
-	}
+	mew_trace_fragment_write(&state.file, state.text.data, state.text.used);
 	state.text.used = 0;
 }
 
@@ -116,6 +98,8 @@ static void sort_index(const char *what, int tid, int place)
 
 static void head(void)
 {
+	char name[300];
+
 	mew_trace_text_add(&state.text, "[\n");
 	event("M", NULL, "mew_trace", 0);
 	mew_trace_text_add(&state.text, ",\"args\":{\"schema\":1,\"clock\":\"monotonic\",\"zero_ns\":\"%" PRIu64 "\"}", state.zero_ns);
@@ -125,27 +109,12 @@ static void head(void)
 		sort_index("process_sort_index", 0, 0);
 		metadata("thread_name", MEW_TRACE_MAIN_TID, "name", "run");
 	} else {
-		metadata("process_name", 0, "name", program_invocation_short_name);
+		(void)snprintf(name, sizeof name, "%s%s", program_invocation_short_name, state.is_forked ? " (forked)" : "");
+		metadata("process_name", 0, "name", name);
 		metadata("thread_name", state.pid, "name", "main thread");
 		sort_index("thread_sort_index", state.pid, 1);
 	}
 	flush();
-}
-
-/* The file in the directory; its name says whose it is. Opened through the directory, which may not be a link. */
-static int open_fragment(void)
-{
-	int folder = open(state.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd;
-	struct timespec t;
-	char name[80];
-
-	if (folder < 0)
-		return -1;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	(void)snprintf(name, sizeof name, "mew-%d-%08lx.json", state.pid, (unsigned long)t.tv_nsec ^ (unsigned long)t.tv_sec << 8);
-	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	(void)close(folder);
-	return fd;
 }
 
 /* Lock held on return when true. */
@@ -154,13 +123,9 @@ static bool ready(void)
 	if (!mew_trace_is_on() || state.pid != (int)getpid())
 		return false;
 	(void)pthread_mutex_lock(&state.lock);
-	if (state.fd < 0 && !state.failed && state.directory[0] != '\0') {
-		state.fd = open_fragment();
-		state.failed = state.fd < 0;
-		if (!state.failed)
-			head();
-	}
-	if (!state.failed && state.fd >= 0)
+	if (state.file.fd < 0 && mew_trace_fragment_make(&state.file, state.pid))
+		head();
+	if (!state.file.failed && state.file.fd >= 0)
 		return true;
 	(void)pthread_mutex_unlock(&state.lock);
 	return false;
@@ -174,36 +139,40 @@ static void release(void)
 
 /* --- begin and end ---------------------------------------------------------------------------------------------- */
 
-static int check_directory(const char *directory, struct mew_error *err)
+/* A forked child of a process with a fragment writes one of its own; one of the process that asked for the trace has none. */
+static void begin_in_child(void)
 {
-	struct stat st;
-
-	if (strlen(directory) >= sizeof state.directory || lstat(directory, &st) != 0 || !S_ISDIR(st.st_mode) ||
-	    st.st_uid != geteuid())
-		return mew_error_set(err, MEW_E_INVALID, "%s: \"%.120s\" is not a directory of this user's own (links are refused)",
-				     MEW_TRACE_DIR_VARIABLE, directory);
-	return MEW_OK;
+	if (!mew_trace_is_on())
+		return;
+	state.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	mew_trace_fragment_fork(&state.file);
+	state.pid = (int)getpid();
+	state.is_forked = true;
+	state.text.used = 0;
+	state.lost_said = 0;
+	mew_trace_forked();
+	if (state.is_main)
+		__atomic_store_n(&mew_trace_active_, 0, __ATOMIC_RELEASE);
 }
 
 int mew_trace_log_begin(const char *directory, const char *path, struct mew_error *err)
 {
-	if (directory != NULL && check_directory(directory, err) != MEW_OK)
-		return MEW_E_INVALID;
+	static bool watches_forks;
+	int status;
+
 	mew_trace_log_end();
+	status = path != NULL ? mew_trace_fragment_open(&state.file, path, err) : mew_trace_fragment_into(&state.file, directory, err);
+	if (status != MEW_OK)
+		return status;
 	state.pid = (int)getpid();
 	state.zero_ns = mew_os_now_ns();
-	state.failed = false;
 	state.is_main = path != NULL;
-	state.directory[0] = '\0';
+	state.is_forked = false;
+	if (!watches_forks)
+		watches_forks = pthread_atfork(NULL, NULL, begin_in_child) == 0;
 	state.text.used = 0;
-	if (path != NULL) {
-		state.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-		if (state.fd < 0)
-			return mew_error_errno(err, MEW_E_IO, "the trace cannot be written beside its file, as '%s'", path);
+	if (path != NULL)
 		head();
-	} else {
-		(void)snprintf(state.directory, sizeof state.directory, "%s", directory);
-	}
 	__atomic_store_n(&mew_trace_active_, 1, __ATOMIC_RELEASE);
 	return MEW_OK;
 }
@@ -215,9 +184,13 @@ void mew_trace_log_end(void)
 	mew_trace_settle(0);
 	mew_trace_drain();
 	__atomic_store_n(&mew_trace_active_, 0, __ATOMIC_RELEASE);
-	if (state.fd >= 0 && state.pid == (int)getpid())
-		(void)close(state.fd);
-	state.fd = -1;
+	if (state.pid == (int)getpid())
+		mew_trace_fragment_close(&state.file);
+}
+
+int mew_trace_log_directory(void)
+{
+	return mew_trace_is_on() && state.pid == (int)getpid() ? mew_trace_fragment_directory(&state.file) : -1;
 }
 
 uint64_t mew_trace_log_zero(void)

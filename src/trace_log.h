@@ -34,12 +34,16 @@ struct mew_trace_slice {
 /*
  * Take records from now on, into a file of its own in `directory` (made at the first write), or into the file `path`.
  *
- * Returns  MEW_OK; MEW_E_INVALID when the directory is none, a link, or not ours; MEW_E_IO
+ * Returns  MEW_OK; MEW_E_INVALID when the directory is none, a link, or not ours; MEW_E_BUSY when another command writes to
+ *          the file; MEW_E_IO
  */
 int mew_trace_log_begin(const char *directory, const char *path, struct mew_error *err);
 
 /* Write what waits and take no more records. */
 void mew_trace_log_end(void);
+
+/* The directory that this process's fragments go to, opened; -1 where there is none. The caller closes it. */
+int mew_trace_log_directory(void);
 
 /* What this process's events count from, CLOCK_MONOTONIC; 0 where it takes no records. */
 uint64_t mew_trace_log_zero(void);

@@ -6,6 +6,7 @@
 
 #include "trace_samples.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "writer.h"
 
 #define CHUNK 1000u /* samples of one event */
+#define FILES_MAX 4096u
 
 struct node { /* in the tree of the profile that is being written */
 	uint32_t parent, function;
@@ -347,10 +349,12 @@ static int put_file(struct job *j, size_t first, int directory, struct mew_error
 {
 	const struct mew_sample_window *window = &j->m->cases[first].window;
 	char name[80];
-	int fd, failure;
+	int fd = -1, failure;
 
-	(void)snprintf(name, sizeof name, "mew-%d-%" PRIx64 "-samples.json", window->pid, window->zero_ns);
-	fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	for (unsigned k = 0; k < FILES_MAX && fd < 0 && (k == 0 || errno == EEXIST); k++) { /* one for each profile of a process */
+		(void)snprintf(name, sizeof name, "mew-%d-%" PRIx64 "-samples-%u.json", window->pid, window->zero_ns, k);
+		fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	}
 	if (fd < 0)
 		return mew_error_errno(err, MEW_E_IO, "the samples cannot be put on the timeline, as '%s'", name);
 	mew_writer_fd(j->w, fd);

@@ -5,10 +5,14 @@
 #include <mew.h>
 #include <mew/trace.h>
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 MEW_BENCHMARK_NAMED(first, "first")
@@ -85,6 +89,59 @@ MEW_BENCHMARK_NAMED(killer, "killer")
 		(void)kill(getppid(), SIGKILL);
 		(void)sleep(5);
 	}
+}
+
+/* The child leaves by exit(), and so does what it recorded. */
+MEW_BENCHMARK_NAMED(forks, "forks")
+{
+	pid_t child;
+
+	mew_section("before the fork")
+		mew_clobber();
+	(void)fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		mew_section("in the child")
+			mew_clobber();
+		exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
+	MEW_LOOP(st)
+		mew_clobber();
+}
+
+/* As a program does that becomes a daemon; but for sockets, without which mew would lose the case. Then it opens a file. */
+MEW_BENCHMARK_NAMED(closes, "closes")
+{
+	struct stat what;
+	int fd;
+
+	for (fd = 3; fd < 200; fd++)
+		if (fstat(fd, &what) == 0 && !S_ISSOCK(what.st_mode))
+			(void)close(fd);
+	for (fd = 0; fd >= 0 && fd < 20;) /* under each number that is free now */
+		fd = open("innocent", O_WRONLY | O_CREAT, 0666);
+	mew_section("after they were closed")
+		mew_clobber();
+	MEW_LOOP(st)
+		mew_clobber();
+}
+
+static void *end_section(void *section)
+{
+	mew_section_end(section);
+	return NULL;
+}
+
+MEW_BENCHMARK_NAMED(elsewhere, "elsewhere")
+{
+	struct mew_section section = mew_section_begin("ended elsewhere");
+	pthread_t other;
+
+	if (pthread_create(&other, NULL, end_section, &section) == 0)
+		(void)pthread_join(other, NULL);
+	MEW_LOOP(st)
+		mew_clobber();
 }
 
 MEW_MAIN()

@@ -47,7 +47,8 @@ MEW_API int mew_stream_put_(const char *stream, const char *name, uint64_t start
 
 /*
  * A stretch of the calling thread's time. Sections nest; one that overlaps its neighbour in part is drawn on a line of
- * its own. Both ends must be on one thread. One that is never ended, since a longjmp or a failed assertion left it, ends
+ * its own. Both ends are to be on one thread: one that ends on another is drawn on a line of its own, and stays open on
+ * the thread it began on. One that is never ended, since a longjmp or a failed assertion left it, ends
  * where one around it ends, or the body, or the thread, and is marked `unfinished`. Context: any thread, also in a timing
  * loop.
  */
