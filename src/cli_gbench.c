@@ -80,7 +80,7 @@ static void run_program(struct job *j, struct mew_guest_job *g)
 		if (!j->cli->passes[pass])
 			continue;
 		mew_guest_run_pass(g, (enum mew_pass)pass);
-		mew_cli_trace_since(start, "benchmark", mew_base_name(g->host->program), NULL);
+		mew_cli_trace_program(start, g->host->program);
 		(void)snprintf(name, sizeof name, "%s pass", g->pass_name);
 		mew_cli_trace_since(start, "pass", name, NULL);
 	}

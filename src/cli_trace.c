@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #include "error.h"
 #include "os.h"
+#include "symbolise.h"
 #include "trace_command.h"
 #include "trace_merge.h"
 #include "trace_samples.h"
@@ -39,6 +41,8 @@ int mew_cli_trace_file(struct mew_cli_trace *t, const char *value)
 {
 	if (value != NULL && value[0] == '\0')
 		return mew_cli_bad("--trace", value, "a file name");
+	if (value != NULL && strcmp(value, "-") == 0)
+		return mew_cli_bad("--trace", value, "a file name (standard output has the tables)");
 	t->file = value != NULL ? value : MEW_TRACE_DEFAULT;
 	return MEW_EXIT_FINE;
 }
@@ -122,23 +126,49 @@ static void discard(void)
 	forget();
 }
 
-static int begin(const struct mew_cli_trace *t)
+static int make_directory(void)
 {
 	const char *base = getenv("TMPDIR");
-	struct mew_error err;
 
-	if (asprintf(&trace.path, "%s/mew-trace.XXXXXX", base != NULL && base[0] == '/' ? base : "/tmp") < 0)
+	if (base == NULL || base[0] != '/')
+		base = "/tmp";
+	if (asprintf(&trace.path, "%s/mew-trace.XXXXXX", base) < 0)
 		trace.path = NULL;
-	if (asprintf(&trace.partial, "%s.partial", t->file) < 0)
-		trace.partial = NULL;
-	if (trace.path == NULL || trace.partial == NULL || mkdtemp(trace.path) == NULL ||
-	    (trace.directory = open(trace.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
-		mew_cli_complain("trace: no directory for fragments in %s: %s; set TMPDIR", base != NULL ? base : "/tmp", strerror(errno));
+	if (trace.path != NULL && mkdtemp(trace.path) != NULL &&
+	    (trace.directory = open(trace.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) >= 0)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("trace: no directory for fragments in %s: %s; set TMPDIR", base, strerror(errno));
+	return MEW_EXIT_USAGE;
+}
+
+/* What is known to fail fails before anything is measured. Beside a device or a pipe there is no place for a file. */
+static int choose_partial(const char *file)
+{
+	size_t n = strlen(file);
+	struct stat st;
+	bool exists = stat(file, &st) == 0, apart;
+
+	if ((exists && S_ISDIR(st.st_mode)) || file[n - 1] == '/') {
+		mew_cli_complain("--trace: %s is a directory; name a file in it", file);
 		return MEW_EXIT_USAGE;
 	}
+	apart = (exists && !S_ISREG(st.st_mode)) || strncmp(file, "/dev/", 5) == 0 || strncmp(file, "/proc/", 6) == 0;
+	if (asprintf(&trace.partial, "%s%s.partial", apart ? trace.path : file, apart ? "/" : "") >= 0)
+		return MEW_EXIT_FINE;
+	trace.partial = NULL;
+	mew_cli_complain("trace: no memory for the name of a file");
+	return MEW_EXIT_USAGE;
+}
+
+static int begin(const struct mew_cli_trace *t)
+{
+	struct mew_error err;
+
+	if (make_directory() != MEW_EXIT_FINE || choose_partial(t->file) != MEW_EXIT_FINE)
+		return MEW_EXIT_USAGE;
 	make_parents(t->file);
 	if (mew_trace_log_begin(NULL, trace.partial, &err) != MEW_OK) {
-		mew_cli_complain("%s", err.text);
+		mew_cli_complain("--trace: %s", err.text);
 		free(trace.partial); /* it is not ours */
 		trace.partial = NULL;
 		return MEW_EXIT_USAGE;
@@ -178,6 +208,21 @@ int mew_cli_trace_check(const struct mew_cli_trace *t, char *const programs[], i
 	return MEW_EXIT_FINE;
 }
 
+static void on_broken_pipe(int signal)
+{
+	(void)signal;
+}
+
+/* `mew run --trace | head` ends with a failed write and a trace, not in the middle. A handler, unlike SIG_IGN, is not inherited. */
+static void survive_pipes(void)
+{
+	struct sigaction before, sa = { .sa_handler = on_broken_pipe };
+
+	(void)sigemptyset(&sa.sa_mask);
+	if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+		(void)sigaction(SIGPIPE, &sa, NULL);
+}
+
 int mew_cli_trace_begin(const struct mew_cli_trace *t)
 {
 	const char *inherited = getenv(MEW_TRACE_DIR_VARIABLE);
@@ -189,6 +234,7 @@ int mew_cli_trace_begin(const struct mew_cli_trace *t)
 		return join_other(inherited);
 	if (!registered && atexit(discard) == 0)
 		registered = true;
+	survive_pipes();
 	trace.pid = (int)getpid();
 	trace.npairs = 0;
 	if (begin(t) != MEW_EXIT_FINE) {
@@ -223,14 +269,18 @@ void mew_cli_trace_since(uint64_t start_ns, const char *category, const char *na
 		.category = category, .name = name, .start_ns = start_ns, .end_ns = mew_os_now_ns(), .args = args });
 }
 
+void mew_cli_trace_program(uint64_t start_ns, const char *program)
+{
+	char *shown = mew_trace_is_on() ? mew_trace_shown_name(mew_base_name(program)) : NULL;
+
+	mew_cli_trace_since(start_ns, "benchmark", shown, NULL);
+	free(shown);
+}
+
 /* Where the fragments of this run are, made here or inherited; -1: nowhere. */
 static int open_directory(void)
 {
-	const char *path = trace.pid == 0 ? getenv(MEW_TRACE_DIR_VARIABLE) : NULL;
-
-	if (trace.pid != 0)
-		return fcntl(trace.directory, F_DUPFD_CLOEXEC, 0);
-	return path != NULL && path[0] != '\0' ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	return trace.pid != 0 ? fcntl(trace.directory, F_DUPFD_CLOEXEC, 0) : mew_trace_log_directory();
 }
 
 void mew_cli_trace_samples(const struct mew_model *m)

@@ -32,6 +32,9 @@ void mew_cli_trace_tick(void);
 /* A slice from start_ns until now. */
 void mew_cli_trace_since(uint64_t start_ns, const char *category, const char *name, const struct mew_trace_args *args);
 
+/* What a program had of a pass, from start_ns until now. */
+void mew_cli_trace_program(uint64_t start_ns, const char *program);
+
 /* The samples of a finished model go onto the timeline. Nothing happens outside a traced run. */
 void mew_cli_trace_samples(const struct mew_model *m);
 

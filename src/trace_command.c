@@ -52,6 +52,11 @@ char *mew_trace_shown_line(const char *line)
 	return out;
 }
 
+char *mew_trace_shown_name(const char *name)
+{
+	return redaction.is_set ? mew_trace_shown_line(name) : strdup(name);
+}
+
 void mew_trace_command(const char *program, const char *line, uint64_t start_ns, int wait_status)
 {
 	struct mew_trace_args args = { 0 };
@@ -70,5 +75,7 @@ void mew_trace_command(const char *program, const char *line, uint64_t start_ns,
 		mew_trace_arg_text(&args, "state", WEXITSTATUS(wait_status) == 0 ? "done" : "failed");
 		mew_trace_arg_number(&args, "exit_code", (uint64_t)WEXITSTATUS(wait_status));
 	}
-	mew_trace_span("command", name != NULL ? name + 1 : program, start_ns, mew_os_now_ns(), &args);
+	shown = mew_trace_shown_name(name != NULL ? name + 1 : program);
+	mew_trace_span("command", shown, start_ns, mew_os_now_ns(), &args);
+	free(shown);
 }

@@ -18,6 +18,9 @@ bool mew_trace_redact(const char *expression);
 /* `line` as it may be shown; the caller frees it. NULL: it may not, or there is no memory. */
 char *mew_trace_shown_line(const char *line);
 
+/* The name of a program as it may be shown: always, but for what the expression hides. The caller frees it; NULL without memory. */
+char *mew_trace_shown_name(const char *name);
+
 /*
  * A command from start_ns until now, on a line of its own, since several run at once. Nothing happens without a trace.
  *

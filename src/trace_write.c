@@ -6,6 +6,11 @@
 
 #include "trace_write.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace_command.h"
+
 static void put_slice(struct mew_writer *w, const char *key, struct mew_slice value)
 {
 	if (value.n == 0)
@@ -20,8 +25,29 @@ static void put_time(struct mew_writer *w, const char *key, int64_t ns)
 	mew_write_us(w, ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns);
 }
 
+/* Of a process or a thread, which may be part of a command line. What is escaped in it is not cut in pieces. */
+static void put_shown_name(struct mew_writer *w, const struct mew_trace_event *e, struct mew_slice name)
+{
+	char *text = strndup(name.p + 1, name.n - 2), *shown = text != NULL ? mew_trace_shown_name(text) : NULL;
+
+	if (shown != NULL && strcmp(shown, text) == 0)
+		put_slice(w, "args", e->args);
+	else
+		mew_writef(w, ",\"args\":{\"name\":\"%s\"}", shown == NULL || strchr(text, '\\') != NULL ? "***" : shown);
+	free(shown);
+	free(text);
+}
+
 static void put_args(struct mew_writer *w, const struct mew_trace_event *e)
 {
+	struct mew_slice name = { NULL, 0 };
+
+	if (e->phase == 'M' && (mew_slice_is(e->name, "process_name") || mew_slice_is(e->name, "thread_name")))
+		name = mew_slice_member(e->args, "name");
+	if (name.n >= 2 && name.p[0] == '"') {
+		put_shown_name(w, e, name);
+		return;
+	}
 	if (e->has_start) {
 		mew_writef(w, ",\"args\":{\"data\":{\"startTime\":%lld}}", (long long)((e->start_ns + 500) / 1000));
 		return;

@@ -313,16 +313,33 @@ static int open_temporary(struct whole *f)
 	return -1;
 }
 
+/* The standard stream that goes to this file, as /dev/stdout says; -1: none. */
+static int stream_to(const struct stat *file)
+{
+	struct stat st;
+
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fstat(fd, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino)
+			return fd;
+	return -1;
+}
+
 /* Devices and pipes are written in place: a rename would put a plain file where /dev/null was. */
 static int open_whole(struct whole *f, const char *path, struct mew_error *err)
 {
 	struct stat st;
 	bool exists = stat(path, &st) == 0;
+	int stream;
 
 	*f = (struct whole){ .shown = path, .fd = -1 };
 	if (exists && S_ISDIR(st.st_mode)) {
 		errno = EISDIR;
 		return mew_error_errno(err, MEW_E_IO, "cannot write '%s', name a file in it", path);
+	}
+	if (exists && (stream = stream_to(&st)) >= 0) { /* a rename would take away what it has already */
+		(void)fflush(stream == STDOUT_FILENO ? stdout : stderr);
+		f->fd = fcntl(stream, F_DUPFD_CLOEXEC, 0);
+		return f->fd >= 0 ? MEW_OK : failed(f, err);
 	}
 	if (exists && !S_ISREG(st.st_mode)) {
 		f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);

@@ -172,13 +172,31 @@ static int wait_all(struct child *children, size_t n, double timeout, const vola
 	return running == 0 ? MEW_OK : MEW_E_BODY;
 }
 
-/* Each on the timeline, under the first word of its line. */
+/* The program of a shell's line: its first word that sets no variable. What else it may be has no name: it could be a secret. */
+static void name_program(const char *line, char *name, size_t size)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-$";
+	size_t n;
+
+	for (line += strspn(line, " \t"); line[n = strspn(line, plain)] == '='; line += strspn(line, " \t")) {
+		n += 1 + strspn(line + n + 1, plain);
+		if (line[n] != ' ' && line[n] != '\t')
+			break;
+		line += n;
+	}
+	if (n > 0 && (line[n] == '\0' || line[n] == ' ' || line[n] == '\t'))
+		(void)snprintf(name, size, "%.*s", (int)n, line);
+	else
+		(void)snprintf(name, size, "command");
+}
+
+/* Each on the timeline. */
 static void trace(const struct mew_command_run *list, const struct child *children, size_t n, uint64_t start)
 {
-	char name[64];
+	char name[200];
 
 	for (size_t i = 0; i < n; i++) {
-		(void)snprintf(name, sizeof name, "%.*s", (int)strcspn(list[i].line, " \t"), list[i].line);
+		name_program(list[i].line, name, sizeof name);
 		mew_trace_command(name, list[i].line, start, children[i].status);
 	}
 }
