@@ -7,9 +7,11 @@
 #include "deflate.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BEST 9
 #define STORED_MAX ((size_t)65535) /* of one stored block */
@@ -20,19 +22,32 @@ typedef unsigned long bound_fn(unsigned long bytes);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static compress_fn *compress_by_zlib;
 static bound_fn *bound_by_zlib;
+static struct {
+	void *(*open)(int fd, const char *mode);
+	int (*read)(void *file, void *to, unsigned bytes);
+	int (*close)(void *file);
+} unpacking; /* open is NULL without zlib */
+
+/* ISO C has no conversion from data to function pointers. */
+static bool find(void *library, const char *name, void *function)
+{
+	void *at = dlsym(library, name);
+
+	memcpy(function, &at, sizeof at);
+	return at != NULL;
+}
 
 static void load(void)
 {
-	void *zlib = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL), *compress, *bound;
+	void *zlib = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (zlib == NULL)
 		return;
-	compress = dlsym(zlib, "compress2");
-	bound = dlsym(zlib, "compressBound");
-	if (compress == NULL || bound == NULL)
-		return;
-	memcpy(&bound_by_zlib, &bound, sizeof bound_by_zlib); /* ISO C has no conversion from data to function pointers */
-	memcpy(&compress_by_zlib, &compress, sizeof compress_by_zlib);
+	if (!find(zlib, "gzdopen", &unpacking.open) || !find(zlib, "gzread", &unpacking.read) ||
+	    !find(zlib, "gzclose", &unpacking.close))
+		unpacking.open = NULL;
+	if (!find(zlib, "compressBound", &bound_by_zlib) || !find(zlib, "compress2", &compress_by_zlib))
+		compress_by_zlib = NULL;
 }
 
 static unsigned char *by_zlib(const void *data, size_t bytes, size_t *packed)
@@ -139,4 +154,52 @@ unsigned char *mew_gzip(const void *data, size_t bytes, size_t *packed)
 	}
 	free(zlib);
 	return out;
+}
+
+#define STEP ((size_t)1 << 20)
+
+static char *read_packed(void *file, size_t most, size_t *bytes, const char **why)
+{
+	size_t size = 0;
+	char *text = NULL, *more;
+	int n;
+
+	*bytes = 0;
+	do {
+		if (size - *bytes < STEP + 1) {
+			size = 2 * size + 2 * STEP;
+			more = realloc(text, size);
+			if (more == NULL) {
+				*why = "no memory to unpack it";
+				break;
+			}
+			text = more;
+		}
+		n = unpacking.read(file, text + *bytes, (unsigned)STEP);
+		if (n == 0)
+			return text;
+		*bytes += n > 0 ? (size_t)n : 0;
+		*why = n < 0 ? "the gzip file is damaged; write it again" : "unpacked, it is too much to be read";
+	} while (n > 0 && *bytes <= most);
+	free(text);
+	return NULL;
+}
+
+char *mew_gunzip(int fd, size_t most, size_t *bytes, const char **why)
+{
+	int ours = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	void *file = NULL;
+	char *text = NULL;
+
+	(void)pthread_once(&once, load);
+	*why = unpacking.open == NULL ? "there is no zlib to unpack it: use gzip -d first" : "no memory or descriptor to unpack it";
+	if (ours >= 0 && unpacking.open != NULL)
+		file = unpacking.open(ours, "r");
+	if (file != NULL) {
+		text = read_packed(file, most, bytes, why);
+		(void)unpacking.close(file);
+	} else if (ours >= 0) {
+		(void)close(ours);
+	}
+	return text;
 }

@@ -25,4 +25,16 @@ unsigned char *mew_deflate(const void *data, size_t bytes, size_t *packed);
  */
 unsigned char *mew_gzip(const void *data, size_t bytes, size_t *packed);
 
+/*
+ * Unpack a gzip file.
+ *
+ * fd       at its start; borrowed
+ * most     bytes that it may have; more is a failure
+ * bytes    returned: how many it has
+ * why      returned with NULL: a clause with the remedy
+ * Returns  bytes that the caller frees with free(), one more than *bytes; NULL
+ * Context  any thread, outside windows
+ */
+char *mew_gunzip(int fd, size_t most, size_t *bytes, const char **why);
+
 #endif

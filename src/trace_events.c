@@ -158,7 +158,9 @@ static bool read_own(struct mew_trace_source *s, const struct mew_trace_event *e
 	if (e->phase != 'M')
 		return false;
 	if (mew_slice_is(e->name, "mew_trace")) {
-		s->is_ours = mew_slice_i64(mew_slice_member(e->args, "zero_ns"), &s->zero_ns);
+		s->is_ours = mew_slice_i64(mew_slice_member(e->args, "zero_ns"), &value) && value >= 0 && value <= INT64_MAX / 4;
+		if (s->is_ours)
+			s->zero_ns = value;
 		return true;
 	}
 	if (mew_slice_is(e->name, "mew_thinned")) {
@@ -259,6 +261,7 @@ int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *s, 
 	else
 		usable = mew_cursor_peek(&c) == '{' && read_object(events, s, file, &c);
 	s->cut = is_array && c.state == MEW_CURSOR_CUT;
+	s->torn = s->cut && s->is_ours && s->text[s->bytes - 1] != '\n';
 	if (events->failed)
 		return mew_error_set(err, MEW_E_NOMEM, "%s: no memory for its events", s->name);
 	if (events->full) {

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "deflate.h"
 #include "error.h"
 #include "trace_merge.h"
 
@@ -36,6 +37,21 @@ static int read_all(int fd, char *text, size_t bytes)
 	return 0;
 }
 
+static bool is_packed(int fd)
+{
+	unsigned char magic[2];
+
+	return pread(fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic && magic[0] == 0x1f && magic[1] == 0x8b;
+}
+
+static int unpack(int fd, const char *name, size_t most, struct mew_trace_source *s, struct mew_error *err)
+{
+	const char *why;
+
+	s->text = mew_gunzip(fd, most, &s->bytes, &why);
+	return s->text != NULL ? MEW_OK : mew_error_set(err, MEW_E_INVALID, "%s: %s", name, why);
+}
+
 /* Through a descriptor that was checked: what has the name later makes no difference. */
 static int read_text(int fd, const char *name, size_t most, struct mew_trace_source *s, struct mew_error *err)
 {
@@ -46,6 +62,8 @@ static int read_text(int fd, const char *name, size_t most, struct mew_trace_sou
 	if ((uint64_t)st.st_size > most)
 		return mew_error_set(err, MEW_E_INVALID, "%s: %llu MiB are too much, at most %zu are read", name,
 				     (unsigned long long)st.st_size >> 20, most >> 20);
+	if (is_packed(fd))
+		return unpack(fd, name, most, s, err);
 	s->bytes = (size_t)st.st_size;
 	s->text = malloc(s->bytes + 1);
 	if (s->text == NULL)
@@ -124,10 +142,13 @@ static void complain(void (*say)(const char *), const char *what, const char *wh
 	say(line);
 }
 
-static void tell(const struct mew_trace_source *s, void (*say)(const char *))
+void mew_trace_files_tell(const struct mew_trace_source *s, void (*say)(const char *text))
 {
-	char line[300];
+	char line[400];
 
+	if (s->torn)
+		complain(say, s->name, ": it breaks off in a line, since its process was killed or the disk was full; what came then is "
+				       "missing");
 	if (s->bad == 0)
 		return;
 	(void)snprintf(line, sizeof line, "%s: %llu events left out; %s", s->name, (unsigned long long)s->bad, s->first_bad);
@@ -154,7 +175,7 @@ int mew_trace_files_sweep(struct mew_trace_files *files, int directory, struct m
 		status = mew_trace_files_read(files, directory, names[i]->d_name, room < MEW_FRAGMENT_MAX ? room : MEW_FRAGMENT_MAX,
 					      events, err);
 		if (status == MEW_OK)
-			tell(&files->list[files->n - 1], say);
+			mew_trace_files_tell(&files->list[files->n - 1], say);
 		else if (status != MEW_E_NOMEM)
 			complain(say, err->text, "; it is passed over");
 	}

@@ -26,6 +26,9 @@ int mew_trace_files_sweep(struct mew_trace_files *files, int directory, struct m
 int mew_trace_files_read(struct mew_trace_files *files, int directory, const char *name, size_t most,
 			 struct mew_trace_events *events, struct mew_error *err);
 
+/* What of a file is not on the timeline, if anything. */
+void mew_trace_files_tell(const struct mew_trace_source *s, void (*say)(const char *text));
+
 void mew_trace_files_fini(struct mew_trace_files *files);
 
 #endif

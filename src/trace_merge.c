@@ -17,12 +17,11 @@
 #include "deflate.h"
 #include "error.h"
 #include "os.h"
-#include "trace_files.h"
 #include "trace_log.h"
+#include "trace_tracks.h"
 #include "trace_write.h"
 
 #define DAY_NS ((int64_t)86400 * 1000000000)
-#define PROCESSES_MAX 4096u
 #define STEP_NS 5000000 /* clocks drift apart by less while a run lasts */
 
 /* --- clocks ----------------------------------------------------------------------------------------------------- */
@@ -138,202 +137,6 @@ static int64_t rebase(struct mew_trace_events *events)
 	return -least;
 }
 
-/* --- process ids ------------------------------------------------------------------------------------------------ */
-
-struct process {
-	uint32_t file;
-	int64_t pid, shown;
-	struct mew_slice name;
-	const struct mew_trace_source *source;
-};
-struct processes {
-	struct process *list;
-	size_t n;
-	int64_t next; /* an id that no kernel gives */
-};
-
-static struct process *find_process(struct processes *p, uint32_t file, int64_t pid)
-{
-	for (size_t i = p->n; i-- > 0;) /* a file's events follow each other: its processes are the last ones */
-		if (p->list[i].file == file && p->list[i].pid == pid)
-			return &p->list[i];
-	return NULL;
-}
-
-static bool list_processes(struct processes *p, const struct mew_trace_events *events, const struct mew_trace_files *files)
-{
-	for (size_t i = 0; i < events->n; i++) {
-		const struct mew_trace_event *e = &events->list[i];
-		struct process *found = find_process(p, e->file, e->pid);
-
-		if (found == NULL && p->n == PROCESSES_MAX)
-			continue; /* a hostile file; what is not in the list is left out */
-		if (found == NULL) {
-			struct process *list = realloc(p->list, (p->n + 1) * sizeof *list);
-
-			if (list == NULL)
-				return false;
-			p->list = list;
-			found = &list[p->n++];
-			*found = (struct process){ .file = e->file, .pid = e->pid, .shown = e->pid, .source = &files->list[e->file] };
-		}
-		if (e->phase == 'M' && mew_slice_is(e->name, "process_name"))
-			found->name = e->args;
-	}
-	return true;
-}
-
-/*
- * One process may drop several files. The same number under another name is another process; files of mew are of one
- * process when they also have one zero.
- */
-static bool is_same(const struct process *a, const struct process *b)
-{
-	if (a->source->is_ours && b->source->is_ours)
-		return a->source->zero_ns == b->source->zero_ns;
-	return !a->source->is_ours && !b->source->is_ours && (a->name.n == 0 || b->name.n == 0 || mew_slice_order(a->name, b->name) == 0);
-}
-
-static int renumber_processes(struct mew_trace_events *events, const struct mew_trace_files *files)
-{
-	struct processes p = { .next = 0x1000000 };
-
-	if (!list_processes(&p, events, files)) {
-		free(p.list);
-		return MEW_E_NOMEM;
-	}
-	for (size_t i = 0; i < p.n; i++)
-		for (size_t k = 0; k < i; k++)
-			if (p.list[k].shown == p.list[i].shown && p.list[k].file != p.list[i].file && !is_same(&p.list[k], &p.list[i])) {
-				p.list[i].shown = p.next++;
-				break;
-			}
-	for (size_t i = 0; i < events->n; i++) {
-		const struct process *found = find_process(&p, events->list[i].file, events->list[i].pid);
-
-		if (found != NULL)
-			events->list[i].pid = found->shown;
-		else
-			events->list[i].dropped = true;
-		events->dropped += found == NULL;
-	}
-	free(p.list);
-	return MEW_OK;
-}
-
-/* --- names of tracks -------------------------------------------------------------------------------------------- */
-
-static int by_place(const void *x, const void *y)
-{
-	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x, *b = *(const struct mew_trace_event *const *)y;
-	int order = (a->pid > b->pid) - (a->pid < b->pid);
-
-	if (order == 0)
-		order = (a->tid > b->tid) - (a->tid < b->tid);
-	return order;
-}
-
-static bool names_process(const struct mew_trace_event *e)
-{
-	return mew_slice_is(e->name, "process_name") || mew_slice_is(e->name, "process_sort_index") ||
-	       mew_slice_is(e->name, "process_labels");
-}
-
-static bool names_thread(const struct mew_trace_event *e)
-{
-	return mew_slice_is(e->name, "thread_name") || mew_slice_is(e->name, "thread_sort_index");
-}
-
-/* By what they name; of one thing the last word comes last. */
-static int by_subject(const void *x, const void *y)
-{
-	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x, *b = *(const struct mew_trace_event *const *)y;
-	int order = (a->pid > b->pid) - (a->pid < b->pid);
-
-	if (order == 0)
-		order = mew_slice_order(a->name, b->name);
-	if (order == 0 && !names_process(a))
-		order = (a->tid > b->tid) - (a->tid < b->tid);
-	return order != 0 ? order : (a->serial > b->serial) - (a->serial < b->serial);
-}
-
-static bool is_same_subject(const struct mew_trace_event *a, const struct mew_trace_event *b)
-{
-	return a->pid == b->pid && mew_slice_order(a->name, b->name) == 0 && (names_process(a) || a->tid == b->tid);
-}
-
-static void drop_old_names(struct mew_trace_events *events)
-{
-	struct mew_trace_event **list = malloc((events->n + 1) * sizeof(struct mew_trace_event *));
-	size_t n = 0;
-
-	if (list == NULL) {
-		events->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < events->n; i++)
-		if (events->list[i].phase == 'M')
-			list[n++] = &events->list[i];
-	qsort(list, n, sizeof(struct mew_trace_event *), by_subject);
-	for (size_t i = 0; i < n; i++)
-		list[i]->dropped = (!names_process(list[i]) && !names_thread(list[i])) ||
-				   (i + 1 < n && is_same_subject(list[i], list[i + 1]));
-	free(list);
-}
-
-static bool has_thread(char phase)
-{
-	return strchr("XistfP", phase) != NULL;
-}
-
-static void write_name(struct mew_writer *w, const char *what, int64_t pid, int64_t tid, const char *kind, int64_t number)
-{
-	mew_writef(w, "{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"name\":\"%s %lld\"}},\n", (long long)pid,
-		   (long long)tid, what, kind, (long long)number);
-}
-
-static bool is_named(const struct mew_trace_event *e, size_t n, struct mew_trace_event *const *list, const char *what, bool thread)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i]->phase == 'M' && mew_slice_is(list[i]->name, what) && (!thread || list[i]->tid == e->tid))
-			return true;
-	return false;
-}
-
-static void name_tracks(struct mew_writer *w, struct mew_trace_event **list, size_t n)
-{
-	for (size_t i = 0, end; i < n; i = end) {
-		for (end = i; end < n && list[end]->pid == list[i]->pid; end++)
-			;
-		if (!is_named(list[i], end - i, list + i, "process_name", false))
-			write_name(w, "process_name", list[i]->pid, 0, "process", list[i]->pid);
-		for (size_t k = i, next; k < end; k = next) {
-			bool used = false;
-
-			for (next = k; next < end && list[next]->tid == list[k]->tid; next++)
-				used = used || has_thread(list[next]->phase);
-			if (used && !is_named(list[k], next - k, list + k, "thread_name", true))
-				write_name(w, "thread_name", list[k]->pid, list[k]->tid, "thread", list[k]->tid);
-		}
-	}
-}
-
-/* Tracks that nobody named get their number for a name. */
-static void write_missing_names(struct mew_writer *w, struct mew_trace_events *events)
-{
-	struct mew_trace_event **list = malloc((events->n + 1) * sizeof(struct mew_trace_event *));
-
-	if (list == NULL) {
-		events->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < events->n; i++)
-		list[i] = &events->list[i];
-	qsort(list, events->n, sizeof(struct mew_trace_event *), by_place);
-	name_tracks(w, list, events->n);
-	free(list);
-}
-
 /* --- writing ---------------------------------------------------------------------------------------------------- */
 
 struct job {
@@ -341,28 +144,32 @@ struct job {
 	struct mew_trace_events events;
 	struct mew_trace_files files;
 	int64_t started_ns, rebased_ns;
+	bool has_own; /* the first file is mew's own */
 };
 
 /* The last slice: what reading, joining and writing the trace took, up to this line. */
 static void write_own_cost(struct mew_writer *w, const struct job *j)
 {
 	const struct mew_trace_merge *m = j->m;
-	int64_t last = 0, start = j->started_ns - m->zero_ns + j->rebased_ns, length;
-	const struct mew_trace_event *own = NULL;
+	int64_t last = 0, start = j->started_ns - m->zero_ns + j->rebased_ns, length, pid = getpid();
+	bool found = false;
 
 	for (size_t i = 0; i < j->events.n; i++) {
 		const struct mew_trace_event *e = &j->events.list[i];
 
 		if (e->phase != 'M' && e->ts_ns + e->duration_ns > last)
 			last = e->ts_ns + e->duration_ns;
-		if (own == NULL && e->file == 0)
-			own = e;
+		if (j->has_own && !found && e->file == 0) {
+			found = true;
+			pid = e->pid;
+		}
 	}
-	if (own == NULL)
-		return;
+	if (!found) { /* nothing else is left of the process */
+		mew_trace_write_name(w, "process_name", pid, 0, "mew", pid);
+		mew_trace_write_name(w, "thread_name", pid, MEW_TRACE_MAIN_TID, "run", pid);
+	}
 	length = m->fixed_clock ? 1000 : (int64_t)mew_os_now_ns() - j->started_ns;
-	mew_writef(w, "{\"ph\":\"X\",\"pid\":%lld,\"tid\":%d,\"cat\":\"mew\",\"name\":\"trace: write\",\"ts\":", (long long)own->pid,
-		   MEW_TRACE_MAIN_TID);
+	mew_writef(w, "{\"ph\":\"X\",\"pid\":%lld,\"tid\":%d,\"cat\":\"mew\",\"name\":\"trace: write\",\"ts\":", (long long)pid, MEW_TRACE_MAIN_TID);
 	mew_write_us(w, (uint64_t)(start > last ? start : last));
 	mew_write_text(w, ",\"dur\":");
 	mew_write_us(w, (uint64_t)(length > 0 ? length : 1));
@@ -376,8 +183,8 @@ static void write_other(struct mew_writer *w, const struct job *j)
 
 	mew_writef(w, "],\"otherData\":{\"mew\":\"%s\",\"epoch_ns\":\"%lld\",\"fragments\":%zu,\"bad_events\":%llu,", MEW_VERSION,
 		   (long long)epoch, m->fragments, (unsigned long long)m->bad);
-	mew_writef(w, "\"dropped_events\":%llu,\"lost_records\":%llu,\"rebased_ns\":%lld,", (unsigned long long)m->dropped,
-		   (unsigned long long)m->lost, (long long)j->rebased_ns);
+	mew_writef(w, "\"dropped_events\":%llu,\"lost_records\":%llu,\"torn_fragments\":%llu,\"rebased_ns\":%lld,", (unsigned long long)m->dropped,
+		   (unsigned long long)m->lost, (unsigned long long)m->torn, (long long)j->rebased_ns);
 	mew_writef(w, "\"samples_left_out\":%llu,", (unsigned long long)m->thinned);
 	mew_writef(w, "\"clock_step_ns\":%lld,\"suspended_ns\":%lld}}\n", (long long)step_of(m), (long long)sleep_of(m));
 }
@@ -385,7 +192,7 @@ static void write_other(struct mew_writer *w, const struct job *j)
 static void write_text(struct mew_writer *w, struct job *j)
 {
 	mew_write_text(w, "{\"traceEvents\":[\n");
-	write_missing_names(w, &j->events);
+	mew_trace_write_missing_names(w, &j->events);
 	for (size_t i = 0; i < j->events.n; i++) {
 		mew_trace_write_event(w, &j->events.list[i]);
 		mew_write_text(w, ",\n");
@@ -445,6 +252,9 @@ static int read_files(struct job *j, struct mew_error *err)
 	struct mew_trace_merge *m = j->m;
 	int status = mew_trace_files_read(&j->files, AT_FDCWD, m->own, MEW_FRAGMENTS_MAX, &j->events, err);
 
+	j->has_own = status == MEW_OK;
+	if (status == MEW_OK)
+		mew_trace_files_tell(&j->files.list[0], m->say);
 	if (status != MEW_OK && status != MEW_E_NOMEM) {
 		m->say(err->text); /* what the children left is still worth a file */
 		status = MEW_OK;
@@ -452,6 +262,7 @@ static int read_files(struct job *j, struct mew_error *err)
 	if (status == MEW_OK)
 		status = mew_trace_files_sweep(&j->files, m->directory, &j->events, m->say, err);
 	for (size_t i = 0; i < j->files.n; i++) {
+		m->torn += j->files.list[i].torn;
 		m->bad += j->files.list[i].bad;
 		m->lost += j->files.list[i].lost;
 		m->thinned += j->files.list[i].thinned;
@@ -462,12 +273,12 @@ static int read_files(struct job *j, struct mew_error *err)
 
 static int join_events(struct job *j, struct mew_error *err)
 {
-	int status = renumber_processes(&j->events, &j->files);
+	int status = mew_trace_renumber(&j->events, &j->files);
 
 	shift(j->m, &j->events, &j->files);
 	j->rebased_ns = rebase(&j->events);
 	if (status == MEW_OK) {
-		drop_old_names(&j->events);
+		mew_trace_drop_old_names(&j->events);
 		mew_trace_pair(&j->events);
 		mew_trace_nest(&j->events);
 		mew_trace_sort(&j->events);

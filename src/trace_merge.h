@@ -30,6 +30,7 @@ struct mew_trace_merge {
 	/* returned */
 	size_t events, fragments;
 	uint64_t bad, dropped, lost, thinned;
+	uint64_t torn; /* mew's own files that break off in a line */
 };
 
 /*

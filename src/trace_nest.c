@@ -165,18 +165,25 @@ static void become_slice(struct mew_trace_event *begin, int64_t end_ns)
 	begin->duration_ns = end_ns - begin->ts_ns;
 }
 
-static void close_open(struct mew_trace_events *events, struct mew_trace_event **open, size_t n)
-{
-	int64_t end = n > 0 ? last_of(events, open[0]->pid) : 0;
+/* When a process's last event ends; looked for once for all tracks of a process, which follow each other. */
+struct last {
+	bool known;
+	int64_t pid, ns;
+};
 
+static void close_open(struct mew_trace_events *events, struct mew_trace_event **open, size_t n, struct last *last)
+{
+	if (n > 0 && (!last->known || last->pid != open[0]->pid))
+		*last = (struct last){ true, open[0]->pid, last_of(events, open[0]->pid) };
 	while (n-- > 0) {
 		open[n]->unfinished = true;
-		become_slice(open[n], end);
+		become_slice(open[n], last->ns);
 	}
 }
 
 static void pair_begins(struct mew_trace_events *events)
 {
+	struct last last = { .known = false };
 	size_t n, depth = 0;
 	struct mew_trace_event **list = choose(events, "BE", by_writer, &n), **open;
 
@@ -189,7 +196,7 @@ static void pair_begins(struct mew_trace_events *events)
 		struct mew_trace_event *e = list[i];
 
 		if (i > 0 && !same_track(e, list[i - 1])) {
-			close_open(events, open, depth);
+			close_open(events, open, depth, &last);
 			depth = 0;
 		}
 		if (e->phase == 'B') {
@@ -201,7 +208,7 @@ static void pair_begins(struct mew_trace_events *events)
 			drop(events, e);
 		}
 	}
-	close_open(events, open, depth);
+	close_open(events, open, depth, &last);
 	free(open);
 	free(list);
 }

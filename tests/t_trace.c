@@ -68,6 +68,12 @@ static char *merge(const struct mew_clock_pair *pairs, size_t npairs, struct mew
 
 static const struct mew_clock_pair steady[] = { { ZERO, EPOCH, ZERO }, { ZERO + 10 * SECOND, EPOCH + 10 * SECOND, ZERO + 10 * SECOND } };
 
+static void has_and_free(char *text, const char *part)
+{
+	rig_has(text, part);
+	free(text);
+}
+
 /* --- the merge -------------------------------------------------------------------------------------------------- */
 
 static void same_as_the_golden_file(void **data)
@@ -156,6 +162,73 @@ static void times_of_no_known_clock_are_dropped(void **data)
 	put("1.json", "[{\"ph\":\"i\",\"pid\":20,\"name\":\"i\",\"ts\":5}]");
 	free(merge(steady, 2, &m));
 	assert_int_equal(m.dropped, 1);
+}
+
+static void a_clock_beyond_all_numbers_is_not_ours(void **data)
+{
+	struct mew_trace_merge m;
+
+	(void)data;
+	put("mew-1.json", "[{\"ph\":\"M\",\"pid\":20,\"name\":\"mew_trace\",\"args\":{\"zero_ns\":\"9223372036854775807\"}},"
+			  "{\"ph\":\"i\",\"pid\":20,\"name\":\"kept\",\"ts\":1700000003000000}]");
+	has_and_free(merge(steady, 2, &m), "\"name\":\"kept\",\"ts\":3000000.000");
+	assert_int_equal(m.dropped, 0);
+}
+
+static void files_of_one_process_stay_together(void **data)
+{
+	char *text, *b, *c;
+
+	(void)data;
+	put("a.json", "[{\"ph\":\"M\",\"pid\":20,\"name\":\"process_name\",\"args\":{\"name\":\"one\"}},"
+		      "{\"ph\":\"i\",\"pid\":20,\"name\":\"a\",\"ts\":1700000003000000}]");
+	for (const char *name = "b\0c\0"; *name != '\0'; name += 2) {
+		char file[20], events[300];
+
+		(void)snprintf(file, sizeof file, "%s.json", name);
+		(void)snprintf(events, sizeof events, "[{\"ph\":\"M\",\"pid\":20,\"name\":\"process_name\",\"args\":{\"name\":\"two\"}},"
+			       "{\"ph\":\"i\",\"pid\":20,\"tid\":7,\"name\":\"%s\",\"ts\":1700000003000000}]", name);
+		put(file, events);
+	}
+	text = merge(steady, 2, NULL);
+	rig_has(text, "\"pid\":20,\"tid\":0,\"cat\":\"other\",\"name\":\"a\"");
+	b = strstr(text, ",\"tid\":7,\"cat\":\"other\",\"name\":\"b\"");
+	c = strstr(text, ",\"tid\":7,\"cat\":\"other\",\"name\":\"c\"");
+	assert_non_null(b);
+	assert_non_null(c);
+	assert_memory_equal(b - 8, c - 8, 8); /* 16777216 */
+	free(text);
+}
+
+static void a_file_that_breaks_off_in_a_line_is_said(void **data)
+{
+	struct mew_trace_merge m;
+
+	(void)data;
+	put("mew-20-1.json", "[\n{\"ph\":\"M\",\"pid\":20,\"tid\":0,\"name\":\"mew_trace\",\"args\":{\"zero_ns\":\"500000000000\"}},\n"
+			     "{\"ph\":\"i\",\"pid\":20,\"tid\":1,\"name\":\"whole\",\"s\":\"t\",\"ts\":1.000},\n{\"ph\":\"i\",\"pi");
+	has_and_free(merge(steady, 2, &m), "\"name\":\"whole\"");
+	assert_int_equal(m.torn, 1);
+	rig_has(rig_said, "mew-20-1.json: it breaks off in a line");
+}
+
+/* One end is looked for in all events of the process: not for each thread again, or this would take an hour. */
+static void many_threads_may_leave_their_begins_open(void **data)
+{
+	struct mew_trace_merge m;
+	char path[200];
+	FILE *f;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s/b.json", rig_folder);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	(void)fputs("[", f);
+	for (int i = 0; i < 300000; i++)
+		(void)fprintf(f, "{\"ph\":\"B\",\"pid\":20,\"tid\":%d,\"name\":\"b\",\"ts\":1700000001000000},", i + 1);
+	assert_int_equal(fclose(f), 0);
+	free(merge(steady, 2, &m));
+	assert_int_equal(m.dropped, 0);
 }
 
 /* --- samples ---------------------------------------------------------------------------------------------------- */
@@ -341,6 +414,10 @@ int main(void)
 		cmocka_unit_test(a_sleep_is_said),
 		cmocka_unit_test(what_lies_before_the_run_moves_all),
 		cmocka_unit_test(times_of_no_known_clock_are_dropped),
+		cmocka_unit_test(a_clock_beyond_all_numbers_is_not_ours),
+		cmocka_unit_test(files_of_one_process_stay_together),
+		cmocka_unit_test(a_file_that_breaks_off_in_a_line_is_said),
+		cmocka_unit_test(many_threads_may_leave_their_begins_open),
 		cmocka_unit_test(samples_are_on_the_line_of_their_thread),
 		cmocka_unit_test(more_samples_than_fit_are_thinned_and_counted),
 		cmocka_unit_test(trees_are_bounded_too),

@@ -22,6 +22,7 @@
 #include "fx_trace_rig.h"
 #include "mew/trace.h"
 #include "trace_check.h"
+#include "trace_fragment.h"
 #include "trace_log.h"
 
 /* --- the writer's side ------------------------------------------------------------------------------------------ */
@@ -151,6 +152,28 @@ static void a_directory_that_is_a_link_is_refused(void **data)
 	assert_int_equal(unlink(link), 0);
 }
 
+static void one_file_has_one_writer(void **data)
+{
+	struct mew_trace_fragment first, second;
+	struct mew_error err;
+	char path[200], *text;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", rig_folder);
+	rig_put_file(path, "what a run left that was killed");
+	assert_int_equal(mew_trace_fragment_open(&first, path, &err), MEW_OK);
+	mew_trace_fragment_write(&first, "one\n", 4);
+	assert_int_equal(mew_trace_fragment_open(&second, path, &err), MEW_E_BUSY);
+	assert_non_null(strstr(err.text, "choose another file"));
+	mew_trace_fragment_write(&first, "two\n", 4);
+	mew_trace_fragment_close(&first);
+	text = rig_get_file(path);
+	assert_string_equal(text, "one\ntwo\n");
+	free(text);
+	assert_int_equal(mew_trace_fragment_open(&second, path, &err), MEW_OK);
+	mew_trace_fragment_close(&second);
+}
+
 /* --- the command's side ----------------------------------------------------------------------------------------- */
 
 static size_t count_entries(const char *path)
@@ -222,6 +245,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_taken_without_a_trace),
 		cmocka_unit_test(a_section_that_ends_before_it_starts_is_refused),
 		cmocka_unit_test(a_directory_that_is_a_link_is_refused),
+		cmocka_unit_test(one_file_has_one_writer),
 		cmocka_unit_test(an_exit_leaves_nothing_behind),
 		cmocka_unit_test(the_exit_of_a_child_takes_nothing_away),
 	};
