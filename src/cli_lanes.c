@@ -12,8 +12,14 @@
 #include "os.h"
 #include "summarise.h"
 #include "symbolise.h"
+#include "trace_command.h"
 
+#include <dirent.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+
+#define FILES_OF_LANE 4u /* its worker's socket and output, and two more while one starts */
+#define FILES_BESIDE 8u  /* the next pass's worker, files of /proc */
 
 struct mew_cli_lanes {
 	struct mew_lanes *lanes;
@@ -74,15 +80,49 @@ static void dispose(struct mew_cli_run *r)
 	r->lanes = NULL;
 }
 
+/* Descriptors that are open. */
+static uint64_t count_open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	uint64_t n = 0;
+
+	for (const struct dirent *d; dir != NULL && (d = readdir(dir)) != NULL;)
+		n += d->d_name[0] != '.';
+	if (dir != NULL)
+		(void)closedir(dir);
+	return n;
+}
+
+/* A lane that finds no descriptor would fail its cases. */
+static unsigned lanes_that_fit(unsigned wanted)
+{
+	uint64_t used = count_open_files() + FILES_BESIDE, room;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return wanted;
+	room = limit.rlim_cur > used ? (limit.rlim_cur - used) / FILES_OF_LANE : 0;
+	if (room >= wanted)
+		return wanted;
+	mew_cli_complain("--jobs: %llu open files are allowed, too few for %u processes at once: %llu run; raise it with `ulimit -n`",
+			 (unsigned long long)limit.rlim_cur, wanted, (unsigned long long)(room > 0 ? room : 1));
+	return (unsigned)room;
+}
+
 bool mew_cli_lanes_begin(struct mew_cli_run *r)
 {
 	struct mew_plan_options plan = r->cli->plan;
-	struct mew_lanes_options o = { .lanes = r->cli->jobs, .plan = &plan, .cancelled = r->cli->host.cancelled };
+	struct mew_lanes_options o = { .plan = &plan, .cancelled = r->cli->host.cancelled };
 	struct mew_error err;
 
 	if (r->cli->jobs < 2 || (r->lanes = make(r)) == NULL)
 		return false;
 	add_tasks(r);
+	o.lanes = lanes_that_fit(r->cli->jobs < r->lanes->ntasks ? r->cli->jobs : (unsigned)r->lanes->ntasks);
+	if (o.lanes < 2) {
+		dispose(r);
+		return false;
+	}
 	r->lanes->start_ns = mew_os_now_ns();
 	r->lanes->steps_before = r->steps_before;
 	plan.progress = show_progress;
@@ -120,6 +160,7 @@ static void show_programs(const struct mew_cli_run *r)
 
 	for (size_t i = 0; i < r->nhosts; i += mew_cli_allocators(r)) {
 		uint64_t start = UINT64_MAX, end = 0;
+		char *name;
 
 		for (size_t k = 0; k < l->ntasks; k++) {
 			if (l->tasks[k].c.program != r->hosts[i].program || l->tasks[k].end_ns == 0)
@@ -127,8 +168,10 @@ static void show_programs(const struct mew_cli_run *r)
 			start = l->tasks[k].start_ns < start ? l->tasks[k].start_ns : start;
 			end = l->tasks[k].end_ns > end ? l->tasks[k].end_ns : end;
 		}
+		name = end != 0 ? mew_trace_shown_name(mew_base_name(r->hosts[i].program)) : NULL;
 		if (end != 0)
-			mew_trace_span("benchmark", mew_base_name(r->hosts[i].program), start, end, NULL);
+			mew_trace_span("benchmark", name, start, end, NULL);
+		free(name);
 	}
 }
 

@@ -58,19 +58,32 @@ static void fail_pass(struct mew_cli_run *r, size_t i, enum mew_pass pass, const
 	}
 }
 
+/* What the plan is to know of the time that cases waited for those of other programs. */
+static struct mew_plan_options plan_of(struct mew_cli_run *r)
+{
+	struct mew_plan_options plan = r->cli->plan;
+
+	plan.ready_ns = r->pass_ns;
+	if (r->pass_ns == 0)
+		r->pass_ns = mew_os_now_ns();
+	return plan;
+}
+
 /* One program's part of a pass. */
 static void run_program(struct mew_cli_run *r, size_t i, enum mew_pass pass)
 {
 	struct mew_driver driver = mew_host_driver(&r->hosts[i]);
 	uint64_t start = mew_os_now_ns();
+	struct mew_plan_options plan;
 	struct mew_error err;
 	int status = mew_host_begin_pass(&r->hosts[i], pass, &err);
 
+	plan = plan_of(r);
 	if (status == MEW_OK)
-		status = mew_plan_run(&driver, r->cases[i], r->ncases[i], pass, &r->cli->plan, r->model, &err);
+		status = mew_plan_run(&driver, r->cases[i], r->ncases[i], pass, &plan, r->model, &err);
 	if (status != MEW_OK && !mew_cli_interrupted())
 		fail_pass(r, i, pass, &err);
-	mew_cli_trace_since(start, "benchmark", mew_base_name(r->hosts[i].program), NULL);
+	mew_cli_trace_program(start, r->hosts[i].program);
 	r->steps_before += mew_cli_steps(r, i, pass);
 }
 
@@ -78,10 +91,13 @@ static void run_program(struct mew_cli_run *r, size_t i, enum mew_pass pass)
 static void run_under(struct mew_cli_run *r, size_t host, size_t item, enum mew_pass pass, unsigned process)
 {
 	struct mew_driver driver = mew_host_driver(&r->hosts[host]);
-	struct mew_plan_options plan = r->cli->plan;
+	struct mew_plan_options plan;
 	struct mew_error err;
 	int status = mew_host_begin_pass(&r->hosts[host], pass, &err);
 
+	plan = plan_of(r);
+	plan.all = r->cases[host];
+	plan.nall = r->ncases[host];
 	plan.one_process = pass == MEW_PASS_TIME;
 	plan.process = process;
 	if (status == MEW_OK)
@@ -108,6 +124,7 @@ static void run_allocators(struct mew_cli_run *r, size_t program, enum mew_pass 
 
 static void run_pass(struct mew_cli_run *r, enum mew_pass pass)
 {
+	r->pass_ns = 0;
 	for (size_t i = 0; i < r->nhosts && !mew_cli_interrupted(); i += mew_cli_allocators(r)) {
 		if (r->allocators.n > 0)
 			run_allocators(r, i / r->allocators.n, pass);

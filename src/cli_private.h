@@ -23,6 +23,7 @@ struct mew_cli_run { /* of `mew run` */
 	size_t steps_before;          /* progress: passes and programs behind */
 	size_t steps;
 	bool measured;                /* there is a run to show */
+	uint64_t pass_ns;             /* the first case of the pass could begin then; 0: none could yet */
 	struct mew_cli_lanes *lanes;  /* the memory pass runs in them; NULL: it does not */
 };
 
@@ -39,7 +40,7 @@ bool mew_cli_show(struct mew_cli_run *r, const struct mew_plan_case *c, enum mew
 /* For struct mew_plan_options: wait until the case is alone, and show it. False once the run was interrupted. */
 bool mew_cli_progress(void *data, const struct mew_plan_case *c, enum mew_pass pass, size_t done, size_t total);
 
-/* Did SIGINT or SIGTERM come since mew_cli_catch_interrupts()? Context: any thread. */
+/* Did one of the signals come since mew_cli_catch_interrupts()? Context: any thread. */
 bool mew_cli_interrupted(void);
 
 /* All passes that the flags ask for, over all programs, into the model. */

@@ -40,7 +40,8 @@ struct mew_lanes {
 	size_t n, first;           /* all before `first` are taken */
 	size_t *order;             /* in which they were taken */
 	size_t taken, shown, ended;
-	struct mew_lanes_options o;   /* o.plan is the one that follows */
+	unsigned nlanes;
+	const volatile int *cancelled; /* may be NULL */
 	struct mew_plan_options plan; /* of the lanes */
 	bool (*progress)(void *data, const struct mew_plan_case *c, enum mew_pass pass, size_t done, size_t total);
 	void *progress_data;
@@ -52,7 +53,7 @@ struct mew_lanes {
 
 static bool is_cancelled(const struct mew_lanes *l)
 {
-	return l->o.cancelled != NULL && *l->o.cancelled != 0;
+	return l->cancelled != NULL && *l->cancelled != 0;
 }
 
 static bool go_on(void *data, const struct mew_plan_case *c, enum mew_pass pass, size_t done, size_t total)
@@ -82,7 +83,6 @@ static void prepare(struct mew_lanes *l)
 		task->ready_ns = now;
 		task->blockers = 0;
 		task->model = NULL;
-		task->c.queued_ns = 0;
 		for (size_t k = 0; k < i; k++)
 			task->blockers += comes_after(task, &l->tasks[k]);
 	}
@@ -111,8 +111,7 @@ static struct mew_lane_task *take(struct lane *lane)
 	if (task != NULL) {
 		task->stage = MEW_LANE_RUNS;
 		task->start_ns = mew_os_now_ns();
-		if (task->ready_ns < lane->free_since_ns) /* else the lane waited for the case */
-			task->c.queued_ns = task->start_ns - task->ready_ns;
+		task->has_waited = task->ready_ns < lane->free_since_ns;
 		l->order[l->taken++] = (size_t)(task - l->tasks);
 		(void)pthread_cond_broadcast(&l->changed);
 	}
@@ -167,15 +166,17 @@ static void fail(struct mew_model *m, const struct mew_plan_case *c, const struc
 static void run(struct lane *lane, struct mew_lane_task *task)
 {
 	struct mew_driver driver = mew_host_driver(&lane->host);
+	struct mew_plan_options plan = lane->all->plan;
 	struct mew_model *m = mew_model_new();
 	struct mew_error err;
 	int status;
 
 	if (m == NULL)
 		return; /* the one who takes over says so */
+	plan.ready_ns = task->has_waited ? task->ready_ns : 0;
 	status = serve_program(lane, task->host, &err);
 	if (status == MEW_OK)
-		(void)mew_plan_run(&driver, &task->c, 1, MEW_PASS_MEMORY, &lane->all->plan, m, &err);
+		(void)mew_plan_run(&driver, &task->c, 1, MEW_PASS_MEMORY, &plan, m, &err);
 	else if (!is_cancelled(lane->all))
 		fail(m, &task->c, &err);
 	task->end_ns = mew_os_now_ns();
@@ -296,10 +297,9 @@ static struct mew_lanes *make(struct mew_lane_task *tasks, size_t n, const struc
 	(void)pthread_condattr_destroy(&monotonic);
 	l->tasks = tasks;
 	l->n = n;
-	l->o = *o;
-	l->o.lanes = lanes;
+	l->nlanes = lanes;
+	l->cancelled = o->cancelled;
 	l->plan = *o->plan;
-	l->o.plan = &l->plan;
 	l->progress = l->plan.progress;
 	l->progress_data = l->plan.progress_data;
 	l->plan.progress = go_on;
@@ -323,7 +323,7 @@ int mew_lanes_start(struct mew_lanes **out, struct mew_lane_task *tasks, size_t 
 	for (size_t i = 0; i < n; i++)
 		mew_host_retire(tasks[i].host);
 	prepare(l);
-	while (l->started < l->o.lanes && failed == 0) {
+	while (l->started < l->nlanes && failed == 0) {
 		struct lane *lane = &l->lanes[l->started];
 
 		*lane = (struct lane){ .all = l, .number = l->started + 1, .free_since_ns = tasks[0].ready_ns };

@@ -19,6 +19,7 @@ struct mew_lane_task { /* a case of the pass */
 	enum mew_lane_stage stage;
 	unsigned blockers;       /* cases that it comes after and that have not ended */
 	uint64_t ready_ns, start_ns, end_ns;
+	bool has_waited;         /* for a lane, since ready_ns; else its lane waited for the case */
 	int track;               /* of the timeline, that it is on */
 	struct mew_model *model; /* what it left, to be taken over and freed by the caller; NULL: it did not run */
 };

@@ -7,6 +7,7 @@
 #include "plan.h"
 
 #include "error.h"
+#include "os.h"
 #include "plan_private.h"
 #include "plan_trace.h"
 #include "summarise.h"
@@ -32,7 +33,7 @@ static void one_process(struct mew_plan_pass *r)
 		return;
 	}
 	for (size_t i = 0; i < r->n && !r->stopped; i++) {
-		mew_plan_trace_begin(&r->cases[i]);
+		mew_plan_trace_begin(r->all, r->nall, &r->cases[i], r->free_ns);
 		if (r->pass == MEW_PASS_TIME)
 			mew_plan_time_case(r, &r->cases[i]);
 		else if (r->pass == MEW_PASS_MEMORY)
@@ -64,7 +65,9 @@ static void summarise(struct mew_plan_pass *r)
 int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t n, enum mew_pass pass,
 		 const struct mew_plan_options *o, struct mew_model *model, struct mew_error *err)
 {
-	struct mew_plan_pass r = { .d = d, .cases = cases, .n = n, .pass = pass, .kind = mew_pass_kind(pass), .o = o, .model = model };
+	struct mew_plan_pass r = { .d = d, .cases = cases, .n = n, .pass = pass, .kind = mew_pass_kind(pass), .o = o, .model = model,
+				   .all = o->all != NULL ? o->all : cases, .nall = o->all != NULL ? o->nall : n,
+				   .free_ns = mew_os_now_ns() };
 	unsigned processes = pass == MEW_PASS_TIME && d->renew != NULL && !o->dry_run ? o->processes : 1;
 	unsigned first = o->one_process && o->process < processes ? o->process : 0, end = o->one_process ? first + 1 : processes;
 
@@ -74,7 +77,8 @@ int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t
 		r.total += mew_plan_repetitions(&r, &cases[i]) * (end - first);
 		if (first == 0) {
 			cases[i].dead = false;
-			cases[i].loops = 0;
+			cases[i].loops = cases[i].calibrated_ns = 0;
+			cases[i].ready_ns = o->ready_ns != 0 ? o->ready_ns : r.free_ns;
 		}
 	}
 	for (r.process = first; r.process < end && !r.stopped; r.process++) {

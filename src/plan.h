@@ -29,8 +29,10 @@ struct mew_plan_case {
 	uint64_t loops;      /* found by calibration */
 	bool dead;           /* failed: no more blocks */
 	bool open;
-	uint64_t queued_ns;  /* it was ready and waited so long for a lane (lanes.h); 0: it did not */
-	uint64_t start_ns, end_ns; /* of its last visit in this pass, on the timeline */
+	uint64_t calibrated_ns; /* its loops were found then, for the timeline; 0: they were not */
+	uint64_t ready_ns;   /* on the timeline: its next visit could begin then, if nothing else ran */
+	uint64_t queued_ns;  /* its last visit waited so long while others ran; 0: it did not */
+	uint64_t start_ns, end_ns; /* of its last visit in this pass */
 };
 
 struct mew_plan_options { /* all set; mew_plan_defaults() */
@@ -40,6 +42,9 @@ struct mew_plan_options { /* all set; mew_plan_defaults() */
 	bool latency, interleave, dry_run;
 	bool one_process;        /* timing: only process number `process` of all; the one after goes on with its cases */
 	unsigned process;
+	uint64_t ready_ns;       /* the pass could have begun its cases then, and ran others; 0: it begins now */
+	const struct mew_plan_case *all; /* for the timeline: every case of the pass, where each has a call of its own; may be NULL */
+	size_t nall;
 	bool cold_resident;      /* growth of resident memory in the first call of the body, before any warm-up */
 	uint64_t memory_iterations;
 	bool stacks;

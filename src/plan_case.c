@@ -131,7 +131,10 @@ void mew_plan_show_case(struct mew_plan_pass *r, struct mew_plan_case *c)
 	struct mew_case *row = mew_plan_row(r, c);
 
 	if (row != NULL)
-		mew_plan_trace_end(r->cases, r->n, c, mew_case_row(row, r->kind));
+		mew_plan_trace_end(r->all, r->nall, c, mew_case_row(row, r->kind));
+	if (r->process > 0 && c->calibrated_ns != 0 && c->start_ns != 0) /* in another process, which the worker knows nothing of */
+		mew_trace_arrow("calibration", c->calibrated_ns, c->start_ns);
+	r->free_ns = c->end_ns;
 }
 
 unsigned mew_plan_repetitions(const struct mew_plan_pass *r, const struct mew_plan_case *c)

@@ -19,6 +19,9 @@ struct mew_plan_pass { /* one pass over all cases */
 	struct mew_model *model;
 	unsigned process;
 	size_t done, total; /* steps, for progress */
+	const struct mew_plan_case *all; /* for the timeline: those that a case may come after */
+	size_t nall;
+	uint64_t free_ns;   /* for the timeline: the visit before ended then, or the call began */
 	bool stopped;
 };
 

@@ -47,8 +47,10 @@ static void calibrate(struct mew_plan_pass *r, struct mew_plan_case *c)
 	rq = mew_plan_request(r, c, MEW_PHASE_CALIBRATION_LOOPS, 0);
 	rq.plan.target_ns = sample_ns(c);
 	row = mew_plan_block(r, c, &rq);
-	if (row != NULL)
-		c->loops = mew_plan_loops(row, sample_ns(c));
+	if (row == NULL)
+		return;
+	c->loops = mew_plan_loops(row, sample_ns(c));
+	c->calibrated_ns = mew_trace_is_on() ? mew_os_now_ns() : 0;
 }
 
 static void warm_up(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned repetition)
@@ -120,7 +122,7 @@ void mew_plan_time_interleaved(struct mew_plan_pass *r)
 	for (unsigned k = 0; k < most; k++)
 		for (size_t i = 0; i < r->n; i++)
 			if (k < mew_plan_repetitions(r, &r->cases[i])) {
-				mew_plan_trace_begin(&r->cases[i]);
+				mew_plan_trace_begin(r->all, r->nall, &r->cases[i], r->free_ns);
 				time_repetition(r, &r->cases[i], k);
 				mew_plan_show_case(r, &r->cases[i]);
 			}

@@ -181,8 +181,58 @@ run awk '
 	END { print n + 0; exit n == 0 }' t.json
 check "... and arrows from lane to lane" 0
 run "$mew" run $fast -t exact --trace=alone.json "$bench"
-run grep -c 'queue_ms\|exclusive lane' alone.json
-check "without lanes nothing waits" 1 '^0$'
+run grep -c 'exclusive lane' alone.json
+check "without lanes no case waits once it has begun" 1 '^0$'
+cat >queue.py <<'END'
+import json, sys
+
+# A visit of a case is ready when its pass begins, its visit before has ended, and so has what it comes after; from then
+# on it waits, if another one ran since. One that is next without a pause did not.
+after = {"order/last": ["order/middle"], "order/middle": ["counts"]}
+events = json.load(open(sys.argv[1]))["traceEvents"]
+slices = lambda cat: sorted((e for e in events if e.get("cat") == cat and e["ph"] == "X"), key=lambda e: e["ts"])
+holds = lambda outer, e: outer["ts"] <= e["ts"] < outer["ts"] + outer["dur"]
+end = lambda e: e["ts"] + e["dur"]
+run = {e["pid"] for e in slices("run")}
+cases = [e for e in slices("case") if e["pid"] in run]
+bad, waited = [], 0
+for p in slices("pass"):
+    inside = [e for e in cases if holds(p, e)]
+    last = {}
+    for i, e in enumerate(inside):
+        program = [holds(b, e) for b in slices("benchmark")]
+        got, ready = e["args"].get("queue_ms"), 0
+        for visit in inside[:i]:
+            other = visit["name"]
+            if [holds(b, visit) for b in slices("benchmark")] == program and (
+                    other == e["name"] or any(other.startswith(a) for a in after.get(e["name"], []))):
+                ready = max(ready, end(visit))
+        if ready: # known to the nanosecond
+            low = high = (e["ts"] - ready) / 1000
+        else:     # since the pass began: behind its slice's start, before its first case
+            low, high = (e["ts"] - inside[0]["ts"]) / 1000, (e["ts"] - p["ts"]) / 1000
+        next_in_line = i == 0 or abs(end(inside[i - 1]) - ready) < 0.0015
+        waited += got is not None
+        if next_in_line and got is not None or not next_in_line and not (got is not None and low - 0.0015 <= got <= high + 0.0015):
+            bad.append("%s in the %s: %s ms, wanted %s to %s" % (e["name"], p["name"], got, low, high))
+print("\n".join(bad[:20]))
+print(len(cases), "visits,", waited, "waited,", len(bad), "wrong")
+sys.exit(bool(bad) or waited * 2 < len(cases))
+END
+if command -v python3 >/dev/null 2>&1; then
+	run python3 queue.py alone.json
+	check "... but says how long it waited for the others before that" 0 ', 0 wrong$'
+	run "$mew" run --max-time 0.01 --min-warmup-time 0.0001 -t exact --processes 2 --trace=two.json "$bench" "$bench"
+	check "two programs, two processes of each" 0 'order/last'
+	run python3 queue.py two.json
+	check "... wait for each other too" 0 ', 0 wrong$'
+else
+	skip "how long cases waited" "python3 is missing"
+fi
+run sh -c 'ulimit -n 24 && exec "$@"' sh "$mew" run $still -k "$exactly" --jobs 12 --json few.json "$bench"
+check "fewer processes where few files may be open, and a word about it" 1 'counts \[11\]' '24 open files are allowed, too few for 12 processes at once: [2-4] run; raise it with .ulimit -n'
+run python3 same.py one.json few.json
+check "... with the same results" 0
 run sh -c 'ls -A tmp'
 status=0
 [ -s out ] && status=1
