@@ -57,6 +57,11 @@ run grep -c '"name":"after the jump","ts":[0-9.]*,"dur":[0-9.]*}' jumps.json
 check "... and what came after it is whole" 0 '^2$'
 sound jumps.json "... and the trace is sound"
 
+run "$mew" run $fast -k first --processes 3 --trace=three.json "$bench"
+run grep -c '"ph":"f".*"cat":"flow","name":"calibration"' three.json
+check "an arrow leads from the calibration to the measurement of each process" 0 '^3$'
+sound three.json "... and the trace is sound"
+
 # the samples of the CPU pass
 run "$mew" run --max-time 0.005 --min-warmup-time 0.001 --cpu -k second --json c.mew.json --trace=cpu.json "$bench"
 check "a traced CPU pass" 0 second
@@ -77,7 +82,49 @@ if run gzip --version; then
 	run "$mew" run $fast -k first --trace=z.json.gz "$bench"
 	gzip -dc z.json.gz >z.json
 	sound z.json "a name that ends in .gz is compressed"
+	run "$mew" trace-check z.json.gz
+	check "... and trace-check reads it as it is" 0 ', 0 faults$'
+	head -c 100 z.json.gz >torn.json.gz
+	run "$mew" trace-check torn.json.gz
+	check "... but not half of it" 2 '' 'torn.json.gz: '
 fi
+
+# files that are none
+mkdir folder
+for file in folder folder/ new/folder/; do
+	run "$mew" run $fast -k first --trace=$file "$bench"
+	complains "a trace called $file is refused before anything is measured" 2 'is a directory; name a file in it'
+done
+run "$mew" run $fast -k first --trace=- "$bench"
+complains "... and so is one for standard output, which has the tables" 2 'standard output has the tables'
+run "$mew" run $fast -k first --trace=/dev/stdout "$bench"
+check "what is standard output is written to" 0 '^{"traceEvents":\[$' 'wrote /dev/stdout'
+check "... behind the tables" 0 '^first '
+mkfifo pipe
+cat pipe >piped.json &
+run "$mew" run $fast -k first --trace=pipe "$bench"
+wait
+check "... and a pipe" 0 '' 'wrote pipe'
+sound piped.json "... with a sound trace"
+run "$mew" run $fast -k first --trace=/dev/full "$bench"
+check "a full disk takes the file, not the run" 2 first "cannot write '/dev/full'.*what was recorded stays in"
+run sh -c 'for f in tmp/mew-trace.*/.partial tmp/mew-trace.*/*.json; do "$1" trace-check "$f" || exit 1; done' sh "$mew"
+check "... and what it recorded is sound" 0 'ends early'
+rm -rf tmp/* pipe folder new
+
+# two at once
+cat >twice.sh <<'END'
+unset FX_TRACE_CHILD MEW_TRACE_DIR
+"$1" run --max-time 0.01 -k first --trace=both.json "$2" >twice.out 2>twice.err
+echo $? >>twice.err
+END
+FX_TRACE_CHILD="sh $work/twice.sh '$mew' '$bench'" "$mew" run $fast -k second --trace=both.json "$bench" >out 2>err </dev/null
+code=$?
+check "two runs into one file: the first has it" 0 second 'wrote both.json'
+cp twice.err err
+code=$(tail -n 1 err)
+check "... and the second is told at once" 2 '' "another run writes its trace to 'both.json.partial' now: choose another file"
+sound both.json "... and takes nothing from the first"
 
 run "$mew" run $fast --trace=x.json -k nothing "$bench"
 check "a refused run has no trace" 4
@@ -90,6 +137,11 @@ run grep -c '"command":"[^"]*-k \*\*\* ' r.json
 check "--redact hides what matches in the command line" 0 '^1$'
 run grep -c '"command":' mew-trace.json
 check "... and without it there is none" 1 '^0$'
+run "$mew" run $fast -k first --memory --jobs 2 --trace=r.json --redact 'x_tra' "$bench"
+run grep -c 'x_tra' r.json
+check "... and in the names of programs, wherever they stand" 1 '^0$'
+run grep -c '"name":"f\*\*\*ce' r.json
+check "... which are there without it" 0 '^[1-9]'
 mkdir inherited
 run env MEW_TRACE_DIR="$work/inherited" "$mew" run $fast -k first --trace=i.json "$bench"
 check "a run inside a traced one only adds fragments" 0 '' 'part of a traced one'
@@ -202,6 +254,35 @@ run grep -c '"from a C program"' c.json
 check "a C program's fragment is on the timeline" 0
 sound c.json "... and the trace is sound"
 unset FX_TRACE_CHILD
+
+# the library in a program of its own
+export FX_TRACE_CHILD="'$builddir/examples/direct' >'$work/direct' 2>&1"
+run "$mew" run $fast -k second --trace=own.json "$bench"
+check "a program that measures itself under a traced run" 0 second 'wrote own.json'
+run sh -c 'pid=$(sed -n "s/.*\"pid\":\([0-9]*\),.*\"process_name\",\"args\":{\"name\":\"direct\"}.*/\1/p" own.json) &&
+	grep "\"pid\":$pid," own.json | grep -c "\"name\":\"Profile\""'
+check "... has the samples of its CPU profiles there" 0 '^[1-9]'
+run grep -c '"functionName":"compare_words"' own.json
+check "... with names" 0 '^[1-9]'
+sound own.json "... and the trace is sound"
+unset FX_TRACE_CHILD
+
+# bodies with little respect
+run "$mew" run $fast -k 'forks|closes|elsewhere' --trace=wild.json "$bench"
+check "bodies that fork, close all descriptors, and end sections on other threads" 0 'closes' 'wrote wild.json'
+run grep -c '"name":"in the child"' wild.json
+check "... the child's section is there" 0 '^[1-9]'
+run grep -c '"name":"fx_trace (forked)"' wild.json
+check "... in a process of its own" 0 '^[1-9]'
+run sh -c 'grep "\"name\":\"before the fork\"" wild.json | sed "s/.*\"ts\":\([0-9.]*\).*/\1/" | sort | uniq -d | wc -l'
+check "... and what was before the fork is there once" 0 '^0$'
+run grep -c '"name":"after they were closed"' wild.json
+check "... what came after the descriptors were closed is not lost" 0 '^[1-9]'
+run wc -c <innocent
+check "... and went into no file of the program's" 0 '^0$'
+run grep -c '"name":"ended elsewhere"' wild.json
+check "... a section that another thread ended is there" 0 '^[1-9]'
+sound wild.json "... and the trace is sound"
 
 # killed in the middle
 FX_TRACE_KILL=1 "$mew" run $fast -k 'first|killer' --trace=k.json "$bench" >out 2>err </dev/null

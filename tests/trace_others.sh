@@ -94,6 +94,13 @@ shows deep/gate.json "... of each command, without what it hides" '"cat":"comman
 run grep -c -- "$builddir/" deep/gate.json
 check "... nowhere" 1
 rm -rf gate.json deep
+echo '{"phases": [{"name": "w", "run": "SECRET=abc sleep 0.01"}]}' >phases.json
+run "$mew" gate --command phases.json --base /bin/true --head /bin/true --limit time=900% --samples 2 --inconclusive pass --trace=lines.json
+run grep -c '"cat":"command","name":"sleep"' lines.json
+check "a command's name is its program" 0 '^[1-9]'
+run grep -c 'SECRET\|abc' lines.json
+check "... and never what its line sets" 1 '^0$'
+rm -f lines.json
 run $gate --trace=refused.json -k nothing-has-this-name
 check "a gate that is refused has no trace" 4
 clean "... and leaves nothing behind"
@@ -115,7 +122,7 @@ stop() { # SIGNAL PHASE COMMAND...: once its fragments tell of the phase; before
 	wait $pid
 	code=$?
 }
-for signal in TERM INT; do
+for signal in TERM INT HUP; do
 	stop $signal calibration/loops "$mew" run --min-time 20 --max-time 20 -k first --trace=stopped.json "$bench"
 	check "a run that gets SIG$signal" 4 '' 'wrote stopped.json'
 	run "$mew" trace-check stopped.json
@@ -124,6 +131,16 @@ for signal in TERM INT; do
 	rm -f stopped.json
 	clean "... and leaves nothing else behind"
 done
+{
+	"$mew" run $fast -k first --trace=piped.json "$bench" 2>err
+	echo $? >code
+} | true
+code=$(cat code)
+check "a run whose reader has gone" 2 '' 'wrote piped.json'
+run "$mew" trace-check piped.json
+check "... has a sound trace" 0 ', 0 faults$'
+rm -f piped.json
+clean "... and leaves nothing else behind"
 # shellcheck disable=SC2086 # a list of words
 stop INT measurement/value $gate --rounds 1000 --samples 200 --trace=stopped.json
 check "a gate that is interrupted" 4 '' 'wrote stopped.json'
