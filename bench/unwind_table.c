@@ -1,6 +1,6 @@
 /*
- * unwind_table.c - what it costs to compile the unwind table of a library: nanoseconds for each of its functions, the
- * first time (its pages come from the file) and at best of some later times.
+ * unwind_table.c - what it costs to compile the unwind table of a library: nanoseconds of CPU time for each of its
+ * functions, the first time (its pages come from the file) and at best of some later times.
  * Benchmark; its arguments are libraries, in place of the C library and the compiler's.
  */
 #include "config.h"
@@ -17,18 +17,17 @@
 
 #define ROUNDS 9
 
-/* As modules.c does it: the arena and the working memory serve one library after the other. */
+/* As modules.c does it: the arena serves one library after the other. */
 static struct mew_arena arena = { .huge = true };
-static struct mew_ehframe_scratch scratch;
 
 static double compile(const struct mew_ehframe *frames, struct mew_unwind_table *copy)
 {
 	const struct mew_unwind_table *table;
-	uint64_t start = mew_os_now_ns(), end;
+	uint64_t start = mew_os_thread_cpu_ns(), end;
 
-	if (mew_ehframe_compile_with(frames, &arena, &scratch, &table) != 0 || table == NULL)
+	if (mew_ehframe_compile(frames, &arena, &table) != 0 || table == NULL)
 		return 0;
-	end = mew_os_now_ns();
+	end = mew_os_thread_cpu_ns();
 	*copy = *table;
 	return (double)(end - start) / copy->fdes;
 }

@@ -64,6 +64,11 @@ void *mew_arena_alloc(struct mew_arena *a, size_t bytes)
 	return p;
 }
 
+void mew_arena_trim(struct mew_arena *a, void *piece, size_t bytes)
+{
+	a->used = (size_t)((char *)piece - (char *)a->chunks) + ((bytes + ALIGN_BYTES - 1) & ~(ALIGN_BYTES - 1));
+}
+
 void mew_arena_fini(struct mew_arena *a)
 {
 	struct mew_arena_chunk *chunk = a->chunks;

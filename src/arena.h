@@ -21,12 +21,20 @@ struct mew_arena {
 void mew_arena_init(struct mew_arena *a, size_t limit_bytes);
 
 /*
- * Zeroed memory, aligned to 16 bytes, that lives until mew_arena_fini().
+ * Memory, aligned to 16 bytes, that lives until mew_arena_fini(); zeroed, but for what mew_arena_trim() gave back before.
  *
  * Returns  NULL when the limit or the kernel refuses
  * Context  one thread at a time; inside malloc or a signal handler when the caller makes it so
  */
 void *mew_arena_alloc(struct mew_arena *a, size_t bytes);
+
+/*
+ * Give the end of the newest piece back, when more was asked for than was needed: what comes next begins there.
+ *
+ * piece    what mew_arena_alloc() returned last
+ * bytes    that stay; 0: none
+ */
+void mew_arena_trim(struct mew_arena *a, void *piece, size_t bytes);
 
 /* Give everything back; the arena is empty and usable again. */
 void mew_arena_fini(struct mew_arena *a);

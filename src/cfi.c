@@ -76,7 +76,7 @@ static uint64_t pack_jump(const struct mew_cfi_row *r)
 	       (uint64_t)(r->in_bp - 1) << 20 | pack_save(r->bx, r->bx_offset, 6, 48);
 }
 
-static uint64_t pack(const struct mew_machine *machine, const struct mew_cfi_row *r)
+static inline uint64_t pack(const struct mew_machine *machine, const struct mew_cfi_row *r)
 {
 	int64_t cfa = r->cfa_offset;
 
@@ -108,7 +108,7 @@ static void base_on(struct mew_cfi *c, uint64_t reg)
 		c->row.cfa = reg <= m->last ? MEW_RULE_LEAF : MEW_RULE_UNSUPPORTED;
 }
 
-static void save(struct mew_cfi *c, uint64_t reg, enum mew_rule_save how, int64_t offset)
+static inline void save(struct mew_cfi *c, uint64_t reg, enum mew_rule_save how, int64_t offset)
 {
 	const struct mew_machine *m = c->machine;
 
@@ -141,7 +141,7 @@ static void save_in_register(struct mew_cfi *c, uint64_t reg, uint64_t other)
 		c->row.in_bp = in;
 }
 
-static void save_at_offset(struct mew_cfi *c, uint64_t reg, int64_t factored)
+static inline void save_at_offset(struct mew_cfi *c, uint64_t reg, int64_t factored)
 {
 	int64_t offset;
 
@@ -150,7 +150,7 @@ static void save_at_offset(struct mew_cfi *c, uint64_t reg, int64_t factored)
 	save(c, reg, MEW_SAVE_CFA, offset);
 }
 
-static void restore(struct mew_cfi *c, uint64_t reg)
+static inline void restore(struct mew_cfi *c, uint64_t reg)
 {
 	static const struct mew_cfi_row nothing;
 	const struct mew_cfi_row *from = c->initial != NULL ? c->initial : &nothing;
@@ -267,7 +267,7 @@ static void emit(struct mew_cfi *c, uint64_t rule)
 }
 
 /* Emit the row up to the new place; a program that runs past its function ends there. */
-static void advance(struct mew_cfi *c, uint64_t factored)
+static inline void advance(struct mew_cfi *c, uint64_t factored)
 {
 	uint64_t delta;
 
@@ -298,7 +298,7 @@ static void set_register(struct mew_cfi *c, uint64_t reg)
 		base_on(c, reg);
 }
 
-static void set_offset(struct mew_cfi *c, int64_t offset, int64_t factor)
+static inline void set_offset(struct mew_cfi *c, int64_t offset, int64_t factor)
 {
 	if (c->row.cfa >= MEW_RULE_PLT)
 		c->row.cfa = MEW_RULE_UNSUPPORTED;
@@ -350,7 +350,6 @@ static bool run_state(struct mew_cfi *c, uint8_t op)
 	case CFA_DEF_CFA: define(c, 1); return true;
 	case CFA_DEF_CFA_SF: define(c, c->data_align); return true;
 	case CFA_DEF_CFA_REGISTER: set_register(c, mew_read_uleb(r)); return true;
-	case CFA_DEF_CFA_OFFSET: set_offset(c, (int64_t)mew_read_uleb(r), 1); return true;
 	case CFA_DEF_CFA_OFFSET_SF: set_offset(c, mew_read_sleb(r), c->data_align); return true;
 	case CFA_DEF_CFA_EXPRESSION: define_by_expression(c, read_block(r)); return true;
 	default: return false;
@@ -415,7 +414,11 @@ bool mew_cfi_run(struct mew_cfi *c)
 		case CFA_ADVANCE: advance(c, low); break;
 		case CFA_OFFSET: save_at_offset(c, low, (int64_t)mew_read_uleb(r)); break;
 		case CFA_RESTORE: restore(c, low); break;
-		default: known = run_location(c, op) || run_state(c, op) || run_register(c, op);
+		default:
+			if (MEW_LIKELY(op == CFA_DEF_CFA_OFFSET)) /* two in three of the rest */
+				set_offset(c, (int64_t)mew_read_uleb(r), 1);
+			else
+				known = run_location(c, op) || run_state(c, op) || run_register(c, op);
 		}
 	}
 	known = known && !r->bad;

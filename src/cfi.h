@@ -27,6 +27,8 @@
 
 #include "base.h"
 
+#include <string.h>
+
 enum mew_rule_kind {
 	MEW_RULE_NONE, /* no unwind information here */
 	MEW_RULE_UNSUPPORTED,
@@ -71,11 +73,61 @@ struct mew_reader {
 };
 
 /* A reader over bytes [offset, size) of a span; an offset beyond the end makes a bad reader. */
-struct mew_reader mew_reader_of(const struct mew_span *span, size_t offset);
-uint64_t mew_read_bytes(struct mew_reader *r, size_t n); /* little-endian, n of 1, 2, 4, 8 */
-uint64_t mew_read_uleb(struct mew_reader *r);
-int64_t mew_read_sleb(struct mew_reader *r);
-void mew_read_skip(struct mew_reader *r, uint64_t n);
+static inline struct mew_reader mew_reader_of(const struct mew_span *span, size_t offset)
+{
+	bool bad = offset > span->size;
+
+	return (struct mew_reader){ .at = span->bytes + (bad ? span->size : offset), .end = span->bytes + span->size,
+				    .base = span->bytes, .address = span->address, .bad = bad };
+}
+
+/* Give up: everything that is read from now on is 0. */
+static inline void mew_read_fail(struct mew_reader *r)
+{
+	r->bad = true;
+	r->at = r->end;
+}
+
+/* A number of n bytes, 1, 2, 4 or 8, in the order of this machine: files and stacks are its own. */
+static inline uint64_t mew_read_bytes(struct mew_reader *r, size_t n)
+{
+	const uint8_t *at = r->at;
+	uint64_t eight;
+	uint32_t four;
+	uint16_t two;
+
+	if (MEW_UNLIKELY((size_t)(r->end - at) < n)) {
+		mew_read_fail(r);
+		return 0;
+	}
+	r->at = at + n;
+	switch (n) {
+	case 1: return *at;
+	case 2: memcpy(&two, at, sizeof two); return two;
+	case 4: memcpy(&four, at, sizeof four); return four;
+	default: memcpy(&eight, at, sizeof eight); return eight;
+	}
+}
+
+/* Numbers of any length, seven bits a byte: nearly all of them have one. */
+uint64_t mew_read_long_uleb(struct mew_reader *r);
+int64_t mew_read_long_sleb(struct mew_reader *r);
+static inline uint64_t mew_read_uleb(struct mew_reader *r)
+{
+	return MEW_LIKELY(r->at < r->end && *r->at < 0x80) ? *r->at++ : mew_read_long_uleb(r);
+}
+static inline int64_t mew_read_sleb(struct mew_reader *r)
+{
+	return MEW_LIKELY(r->at < r->end && *r->at < 0x80) ? (*r->at++ ^ 0x40) - 0x40 : mew_read_long_sleb(r);
+}
+
+static inline void mew_read_skip(struct mew_reader *r, uint64_t n)
+{
+	if (MEW_UNLIKELY(n > (uint64_t)(r->end - r->at)))
+		mew_read_fail(r);
+	else
+		r->at += n;
+}
 
 /*
  * A pointer in one of the DW_EH_PE encodings of the LSB core specification, chapter 10.5.

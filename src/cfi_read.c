@@ -8,32 +8,7 @@
 
 #include "hotpath.h"
 
-struct mew_reader mew_reader_of(const struct mew_span *span, size_t offset)
-{
-	struct mew_reader r = { .base = span->bytes, .address = span->address };
-
-	r.bad = offset > span->size;
-	r.end = span->bytes + span->size;
-	r.at = r.bad ? r.end : span->bytes + offset;
-	return r;
-}
-
-uint64_t mew_read_bytes(struct mew_reader *r, size_t n)
-{
-	uint64_t value = 0;
-
-	if ((size_t)(r->end - r->at) < n) {
-		r->bad = true;
-		r->at = r->end;
-		return 0;
-	}
-	for (size_t i = n; i-- > 0;)
-		value = value << 8 | r->at[i];
-	r->at += n;
-	return value;
-}
-
-uint64_t mew_read_uleb(struct mew_reader *r)
+uint64_t mew_read_long_uleb(struct mew_reader *r)
 {
 	uint64_t value = 0;
 	unsigned shift = 0;
@@ -51,7 +26,7 @@ uint64_t mew_read_uleb(struct mew_reader *r)
 	return 0;
 }
 
-int64_t mew_read_sleb(struct mew_reader *r)
+int64_t mew_read_long_sleb(struct mew_reader *r)
 {
 	uint64_t value = 0;
 	unsigned shift = 0;
@@ -70,16 +45,6 @@ int64_t mew_read_sleb(struct mew_reader *r)
 	}
 	r->bad = true;
 	return 0;
-}
-
-void mew_read_skip(struct mew_reader *r, uint64_t n)
-{
-	if (n > (uint64_t)(r->end - r->at)) {
-		r->bad = true;
-		r->at = r->end;
-		return;
-	}
-	r->at += n;
 }
 
 uintptr_t mew_read_pointer(struct mew_reader *r, uint8_t encoding, uintptr_t data)

@@ -47,25 +47,12 @@ uintptr_t mew_ehframe_address(const struct mew_span *header);
  * Compile. Pure but for the arena: it reads the two spans and nothing else, and any bytes will do. Functions are listed
  * by the header's search table, or by a walk over the frames where that is missing or no good.
  *
- * arena    holds the table; scratch memory is mapped and given back
+ * arena    holds the table; what else is needed while it is made is asked of it too, and given back
  * out      returned; NULL when the input has no usable function
  * Returns  0; -1 when memory ran out
  * Context  one thread at a time per arena; outside windows; never calls malloc
  */
 int mew_ehframe_compile(const struct mew_ehframe *in, struct mew_arena *arena, const struct mew_unwind_table **out);
-
-/* Working memory for one table after the other: pages that were used once need not be made again. Zero it first. */
-struct mew_ehframe_scratch {
-	void *memory;
-	size_t bytes;
-};
-
-/* mew_ehframe_compile() with working memory that outlives it. */
-int mew_ehframe_compile_with(const struct mew_ehframe *in, struct mew_arena *arena, struct mew_ehframe_scratch *scratch,
-			     const struct mew_unwind_table **out);
-
-/* Give the memory back; it may be used again. */
-void mew_ehframe_scratch_fini(struct mew_ehframe_scratch *scratch);
 
 /* The rule at pc; MEW_RULE_NONE outside the table. Context: any thread, signal, malloc. */
 static inline uint64_t mew_unwind_table_rule(const struct mew_unwind_table *t, uintptr_t pc)

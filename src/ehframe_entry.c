@@ -10,6 +10,14 @@
 
 #include "hotpath.h"
 
+void mew_frames_init(struct mew_frames *f, const struct mew_ehframe *in, const struct mew_machine *machine)
+{
+	f->in = in;
+	f->machine = machine;
+	for (size_t i = 0; i < MEW_CIES; i++)
+		f->cie[i].entry = SIZE_MAX; /* none is there */
+}
+
 bool mew_frames_entry(const struct mew_frames *f, size_t at, struct mew_reader *entry, uint32_t *id)
 {
 	uint64_t length;
@@ -73,21 +81,28 @@ static bool read_cie_head(struct mew_cie *cie, const struct mew_machine *machine
 	return !r->bad && read_augmentation(cie, machine, letters + 1, &data);
 }
 
-static const struct mew_cie *find_cie(struct mew_frames *f, size_t at)
+/* Read it and run its program: its last row is what those of its functions begin with. */
+static void read_cie(const struct mew_frames *f, struct mew_cie *cie, size_t at)
 {
 	struct mew_reader entry;
 	struct mew_cfi run;
 	uint32_t id;
 
-	if (f->cie.entry == at && f->cie.usable)
-		return &f->cie;
-	f->cie = (struct mew_cie){ .entry = at };
-	if (!mew_frames_entry(f, at, &entry, &id) || id != 0 || !read_cie_head(&f->cie, f->machine, &entry))
-		return NULL;
-	mew_cfi_init(&run, f->machine, entry, f->cie.code_align, f->cie.data_align);
-	f->cie.usable = mew_cfi_run(&run);
-	f->cie.initial = run.row;
-	return f->cie.usable ? &f->cie : NULL;
+	*cie = (struct mew_cie){ .entry = at };
+	if (!mew_frames_entry(f, at, &entry, &id) || id != 0 || !read_cie_head(cie, f->machine, &entry))
+		return;
+	mew_cfi_init(&run, f->machine, entry, cie->code_align, cie->data_align);
+	cie->usable = mew_cfi_run(&run);
+	cie->initial = run.row;
+}
+
+static const struct mew_cie *find_cie(struct mew_frames *f, size_t at)
+{
+	struct mew_cie *cie = &f->cie[at / 8 % MEW_CIES];
+
+	if (MEW_UNLIKELY(cie->entry != at))
+		read_cie(f, cie, at);
+	return cie->usable ? cie : NULL;
 }
 
 const struct mew_cie *mew_frames_fde(struct mew_frames *f, size_t at, struct mew_fde *out)

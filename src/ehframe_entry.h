@@ -25,11 +25,17 @@ struct mew_fde {
 	struct mew_reader program;
 };
 
+/* Functions with a handler for exceptions and those without have a CIE each, and they take turns. */
+#define MEW_CIES 32u /* a power of two */
+
 struct mew_frames {
 	const struct mew_ehframe *in;
 	const struct mew_machine *machine;
-	struct mew_cie cie; /* the last one read: neighbours share it. At first its entry is SIZE_MAX */
+	struct mew_cie cie[MEW_CIES]; /* some that were read, by their place */
 };
+
+/* Begin to read; both are borrowed. */
+void mew_frames_init(struct mew_frames *f, const struct mew_ehframe *in, const struct mew_machine *machine);
 
 /*
  * Open the entry at an offset.

@@ -36,7 +36,6 @@ static struct {
 	struct mew_arena arena;
 	struct mew_arena lists; /* what a snapshot is made of, but for the tables */
 	bool frozen;
-	struct mew_ehframe_scratch scratch; /* while it is renewed */
 	struct known *known;
 	uint64_t adds, subs; /* of the loader, at the newest snapshot */
 } registry = { .lock = PTHREAD_MUTEX_INITIALIZER, .arena = { .huge = true }, .lists = { .kept = true } };
@@ -190,8 +189,7 @@ static struct known *add_known(const struct mew_module_map *map, uint64_t print,
 	k->map.build_id = keep_text(map->build_id);
 	if (k->map.path == NULL || k->map.build_id == NULL)
 		return NULL;
-	if (frames != NULL &&
-	    mew_ehframe_compile_with(frames, &registry.arena, &registry.scratch, &k->map.table) != 0)
+	if (frames != NULL && mew_ehframe_compile(frames, &registry.arena, &k->map.table) != 0)
 		return NULL;
 	k->next = registry.known;
 	registry.known = k;
@@ -305,7 +303,6 @@ static int renew(void)
 		return 0;
 	if (v.vdso != 0 && mew_image_at(v.vdso, &vdso)) /* not every C library lists it */
 		see(&v, &vdso, VDSO_NAME);
-	mew_ehframe_scratch_fini(&registry.scratch);
 	return v.no_memory ? -1 : publish(&v, old);
 }
 

@@ -35,7 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{ .ra = 16, .sp = 7, .bp = 6, .bx = 3, .last = 15, .ra_offset = -8 },
 		{ .ra = 30, .sp = 31, .bp = 29, .bx = 30, .last = 30, .signs_returns = true, .letters = "BG" },
 	};
-	static struct mew_ehframe_scratch scratch;
 	const struct mew_unwind_table *table;
 	struct mew_arena arena;
 	struct mew_ehframe in = { .lo = CODE, .hi = CODE + CODE_BYTES };
@@ -49,8 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in.machine = &machines[size % MEW_COUNTOF(machines)];
 	mew_arena_init(&arena, 0);
 	(void)mew_ehframe_address(&in.header);
-	if (mew_ehframe_compile_with(&in, &arena, &scratch, &table) == 0 && table != NULL &&
-	    !fx_table_is_sound(table, in.lo, in.hi))
+	if (mew_ehframe_compile(&in, &arena, &table) == 0 && table != NULL && !fx_table_is_sound(table, in.lo, in.hi))
 		abort();
 	mew_arena_fini(&arena);
 	free((void *)(uintptr_t)in.header.bytes);

@@ -297,6 +297,66 @@ static void functions_may_come_in_any_order_and_overlap(void **unused)
 	assert_int_equal(t->fdes, 93);
 }
 
+/* Two CIEs that take turns, as functions with a handler and without do; each has its own rules to begin with. */
+static void exception_handlers_do_not_matter(void **unused)
+{
+	const struct mew_unwind_table *t;
+	size_t plain = put_cie("zR"), other, start;
+
+	(void)unused;
+	begin_entry(&other);
+	put32(0);
+	put("\1zPLR\0\1\x78\x10\7\3\0\0\0\0\x1b\x1b\x0c\7\x10\x90\1", 22); /* CFA rsp + 16 */
+	end_entry(other);
+	for (uintptr_t i = 0; i < 40; i++) {
+		if (i % 2 == 0) {
+			PUT_FDE(plain, i * 0x20, 0x20, "");
+			continue;
+		}
+		begin_entry(&start);
+		put32(used - other);
+		put32(CODE + i * 0x20 - (FRAMES + used));
+		put32(0x20);
+		put("\4\0\0\0\0", 5); /* the handler's data */
+		end_entry(start);
+	}
+	t = compile();
+	for (uintptr_t i = 0; i < 40; i++)
+		assert_rule(rule_at(t, i * 0x20), MEW_RULE_SP, i % 2 == 0 ? 8 : 16, 0);
+	assert_int_equal(t->fdes, 40);
+}
+
+enum { MANY = 1200 };
+
+/* Frames of 16 to MANY * 16 bytes, each for one byte of code: more rows than functions have, and as many rules. */
+static void rows_and_rules_may_be_many(void **unused)
+{
+	const struct mew_unwind_table *few, *many;
+	char program[5 * MANY];
+	size_t n = 0;
+
+	(void)unused;
+	PUT_FDE(put_cie("zR"), 0x10, 0x20, "\x0e\x30");
+	few = compile();
+	for (size_t i = 1; i <= MANY; i++) {
+		program[n++] = 0x0e; /* def_cfa_offset, of three bytes */
+		program[n++] = (char)(i * 16 % 128 | 128);
+		program[n++] = (char)(i * 16 / 128 % 128 | 128);
+		program[n++] = (char)(i * 16 / 16384);
+		program[n++] = 0x41; /* advance_loc 1 */
+	}
+	used = 0;
+	(void)put_fde(put_cie("zR"), 0x100, MANY, program, n);
+	many = compile();
+	assert_non_null(many);
+	for (size_t i = 1; i <= MANY; i++)
+		assert_rule(rule_at(many, 0x100 + i - 1), MEW_RULE_SP, (intptr_t)i * 16, 0);
+	assert_int_equal(rule_at(many, 0x100 + MANY), MEW_RULE_NONE);
+	assert_int_equal(many->nrules, MANY + 2);
+	assert_rule(rule_at(few, 0x10), MEW_RULE_SP, 48, 0); /* it stays as it is beside the other one */
+	assert_int_equal(rule_at(few, 0x30), MEW_RULE_NONE);
+}
+
 static void put_header_word(size_t value)
 {
 	uint32_t word = (uint32_t)value;
@@ -462,6 +522,8 @@ int main(void)
 		WITH_ARENA(a_jump_to_another_frame_names_its_registers),
 		WITH_ARENA(what_cannot_be_told_is_not_guessed),
 		WITH_ARENA(functions_may_come_in_any_order_and_overlap),
+		WITH_ARENA(rows_and_rules_may_be_many),
+		WITH_ARENA(exception_handlers_do_not_matter),
 		WITH_ARENA(the_search_table_lists_the_functions),
 		WITH_ARENA(nothing_usable_is_no_table),
 		WITH_ARENA(no_memory_is_an_error),
