@@ -57,9 +57,12 @@ static bool take(struct reader *r, unsigned n)
 	return true;
 }
 
-static int peek(const struct reader *r)
+/* The ModRM behind an opcode that has one, else 0: what follows a shorter instruction may lie on a page that is not there. */
+static unsigned operand_of(const struct reader *r, unsigned opcode)
 {
-	return r->at < r->left ? r->code[r->at] : -1;
+	bool has_operand = strchr("mnyg", one_byte[opcode]) != NULL;
+
+	return has_operand && r->at < r->left ? r->code[r->at] : 0;
 }
 
 /* ModRM, SIB and displacement. */
@@ -91,7 +94,7 @@ static bool take_operand(struct reader *r)
 /* Test alone has an immediate in the groups f6 and f7. */
 static bool take_group(struct reader *r, unsigned opcode)
 {
-	bool is_test = peek(r) >= 0 && (peek(r) >> 3 & 7) < 2;
+	bool is_test = (operand_of(r, opcode) >> 3 & 7) < 2;
 
 	return take_operand(r) && (!is_test || take(r, opcode == 0xf6 ? 1 : r->short_data && (r->rex & 8) == 0 ? 2 : 4));
 }
@@ -204,7 +207,7 @@ static bool read_opcode(struct reader *r)
 		return read_two_bytes(r);
 	if (opcode == 0xc4 || opcode == 0xc5 || opcode == 0x62)
 		return read_vector(r, opcode);
-	operand = peek(r) >= 0 ? (unsigned)peek(r) : 0;
+	operand = operand_of(r, opcode);
 	if (opcode == 0x8f && (operand & 0x1f) >= 8)
 		return false; /* XOP */
 	if (opcode == 0xc7 && operand == 0xf8)
