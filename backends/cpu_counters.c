@@ -17,15 +17,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define COUNTED_ALL 0.995 /* what is missing is within the error of the clocks */
+
 const struct mew_cpu_event mew_cpu_hardware[MEW_CPU_COUNTERS] = {
 	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, MEW_FIG_CYCLES },
 	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, MEW_FIG_INSTRUCTIONS },
 	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, MEW_FIG_CACHE_MISSES },
 	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, MEW_FIG_BRANCH_MISSES },
-};
-
-struct reading { /* of a group: PERF_FORMAT_GROUP with both times */
-	uint64_t n, enabled_ns, running_ns, values[MEW_CPU_COUNTERS];
 };
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
@@ -88,7 +86,7 @@ void mew_cpu_counters_close(struct mew_cpu_counters *c)
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Values in the order in which the group was opened. */
-static bool read_group(const struct mew_cpu_counters *c, struct reading *r)
+static bool read_group(const struct mew_cpu_counters *c, struct mew_cpu_reading *r)
 {
 	int leader = c->events != NULL ? leader_of(c) : -1;
 	ssize_t got = leader >= 0 ? read(leader, r, sizeof *r) : -1;
@@ -96,32 +94,29 @@ static bool read_group(const struct mew_cpu_counters *c, struct reading *r)
 	return got >= (ssize_t)(3 * sizeof(uint64_t)) && (size_t)got == (3 + r->n) * sizeof(uint64_t);
 }
 
+bool mew_cpu_counters_between(const struct mew_cpu_reading *from, const struct mew_cpu_reading *to, double *counts,
+			      double *share)
+{
+	uint64_t enabled = to->enabled_ns - from->enabled_ns, running = to->running_ns - from->running_ns;
+
+	if (from->n != to->n || to->n > MEW_CPU_COUNTERS || to->running_ns <= from->running_ns)
+		return false;
+	*share = running < enabled ? (double)running / (double)enabled : 1;
+	for (uint64_t i = 0; i < to->n; i++)
+		counts[i] = (double)(to->values[i] - from->values[i]) / *share;
+	return true;
+}
+
 void mew_cpu_counters_begin(struct mew_cpu_counters *c)
 {
-	struct reading r;
-
-	c->is_read = read_group(c, &r);
-	if (!c->is_read)
-		return;
-	c->enabled_ns = r.enabled_ns;
-	c->running_ns = r.running_ns;
-	for (unsigned i = 0, k = 0; i < MEW_CPU_COUNTERS; i++)
-		if (c->fds[i] >= 0)
-			c->from[i] = r.values[k++];
+	c->is_read = read_group(c, &c->from);
 }
 
 void mew_cpu_counters_end(struct mew_cpu_counters *c)
 {
-	struct reading r;
-	double scale;
+	struct mew_cpu_reading r;
 
-	c->is_read = c->is_read && read_group(c, &r) && r.running_ns > c->running_ns;
-	if (!c->is_read)
-		return;
-	scale = (double)(r.enabled_ns - c->enabled_ns) / (double)(r.running_ns - c->running_ns);
-	for (unsigned i = 0, k = 0; i < MEW_CPU_COUNTERS; i++)
-		if (c->fds[i] >= 0)
-			c->counts[i] = (double)(r.values[k++] - c->from[i]) * scale;
+	c->is_read = c->is_read && read_group(c, &r) && mew_cpu_counters_between(&c->from, &r, c->counts, &c->share);
 }
 
 /* --- figures ----------------------------------------------------------------------------------------------------- */
@@ -142,9 +137,22 @@ static const char *why_not(int failed)
 	case EMFILE:
 	case ENFILE:
 		return "no file descriptor was left for the counter: raise ulimit -n (open files)";
+	case EINVAL:
+	case ENOSPC:
+		return "the processor has too few counters free for all four at once";
 	default:
 		return "the kernel refused the counter";
 	}
+}
+
+/* Of an event that counts: those before it in the group are the ones that do. */
+static double count_of(const struct mew_cpu_counters *c, unsigned which)
+{
+	unsigned place = 0;
+
+	for (unsigned i = 0; i < which; i++)
+		place += c->fds[i] >= 0;
+	return c->counts[place];
 }
 
 /* The sum over all threads; false with the reason when one of them has no count. */
@@ -157,16 +165,31 @@ static bool sum_of(const struct mew_cpu_counters *const *all, size_t n, unsigned
 		else if (!all[k]->is_read)
 			*why = "the processor's counters were in use by others all the time";
 		else
-			*sum += all[k]->counts[which];
+			*sum += count_of(all[k], which);
 		if (*why != NULL)
 			return false;
 	}
 	return true;
 }
 
+/* Where the processor had fewer counters than were asked for, a figure is an estimate: the row says so. */
+static void note_share(const struct mew_cpu_counters *const *all, size_t n, struct mew_sink *sink)
+{
+	double least = 1;
+	char note[120];
+
+	for (size_t k = 0; k < n; k++)
+		least = all[k]->share < least ? all[k]->share : least;
+	if (least >= COUNTED_ALL)
+		return;
+	(void)snprintf(note, sizeof note, "cycles, instructions and misses were counted for %.0f %% of the time and scaled: "
+		       "others use the counters too", 100 * least);
+	mew_sink_note(sink, note);
+}
+
 void mew_cpu_counters_put(const struct mew_cpu_counters *const *all, size_t n, bool has_pauses, struct mew_sink *sink)
 {
-	bool is_partial = false;
+	bool is_partial = false, is_any = false;
 
 	for (unsigned i = 0; i < MEW_CPU_COUNTERS; i++) {
 		const char *why = has_pauses ? "the case pauses, and reading the counters would make each pause slow"
@@ -175,12 +198,15 @@ void mew_cpu_counters_put(const struct mew_cpu_counters *const *all, size_t n, b
 
 		if (why == NULL && n > 0 && sum_of(all, n, i, &sum, &why)) {
 			mew_sink_f64(sink, all[0]->events[i].figure, sum);
+			is_any = true;
 			is_partial = is_partial || all[0]->is_user_only;
 		} else {
 			mew_sink_absent(sink, n > 0 ? all[0]->events[i].figure : mew_cpu_hardware[i].figure,
 					why != NULL ? why : "no thread was measured");
 		}
 	}
+	if (is_any)
+		note_share(all, n, sink);
 	if (is_partial)
 		mew_sink_note(sink, "cycles, instructions and misses are those of user mode alone: "
 				    "kernel.perf_event_paranoid is 2");

@@ -256,18 +256,29 @@ static void put_figures(const struct mew_capture *c, struct mew_sink *sink, cons
 	mew_cpu_put_stops(sink, totals->stops);
 }
 
+/* Why the window has no such figures, whatever the counters say; NULL: it may. */
+static const char *why_uncounted(const struct mew_capture *c)
+{
+	const struct mew_cpu_crew_row *crew;
+
+	if (c->config.whole)
+		return "counters are not opened in a whole program, for its descriptors' sake";
+	if (mew_cpu_crew_rows(c->crew, &crew) > 0)
+		return "the case has threads of its own, whose events are not counted";
+	return NULL;
+}
+
 static int put_counters(const struct mew_capture *c, struct mew_sink *sink, struct mew_error *err)
 {
-	const struct mew_cpu_counters **all = calloc((size_t)c->config.threads + 1, sizeof(*all));
-	const struct mew_cpu_crew_row *crew;
+	const char *why = why_uncounted(c);
+	const struct mew_cpu_counters **all;
 	size_t n = 0;
 
-	for (int figure = MEW_FIG_CYCLES; c->config.whole && figure <= MEW_FIG_BRANCH_MISSES; figure++)
-		mew_sink_absent(sink, figure, "counters are not opened in a whole program, for its descriptors' sake");
-	if (c->config.whole) {
-		free(all);
+	for (int figure = MEW_FIG_CYCLES; why != NULL && figure <= MEW_FIG_BRANCH_MISSES; figure++)
+		mew_sink_absent(sink, figure, why);
+	if (why != NULL)
 		return MEW_OK;
-	}
+	all = calloc((size_t)c->config.threads + 1, sizeof(*all));
 	if (all == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the counters of the CPU pass");
 	for (unsigned i = 0; i < c->config.threads; i++)
@@ -275,8 +286,6 @@ static int put_counters(const struct mew_capture *c, struct mew_sink *sink, stru
 			all[n++] = &c->threads[i].counters;
 	mew_cpu_counters_put(all, n, has_pauses(c), sink);
 	free(all);
-	for (int figure = MEW_FIG_CYCLES; mew_cpu_crew_rows(c->crew, &crew) > 0 && figure <= MEW_FIG_BRANCH_MISSES; figure++)
-		mew_sink_absent(sink, figure, "the case has threads of its own, whose events are not counted");
 	return MEW_OK;
 }
 

@@ -1,6 +1,6 @@
 /*
  * t_cpu_engine.c - which engine samples where others are refused, and why; perf events among forks, pauses and blocked
- * signals; counters of the processor.
+ * signals.
  * Test program. What is timed gets five tries on a noisy machine; the tolerances stay.
  */
 #include "config.h"
@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <linux/filter.h>
-#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <math.h>
 #include <signal.h>
@@ -27,10 +26,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cpu_counters.h"
 #include "cpu_ladder.h"
 #include "fx_cpu_rig.h"
-#include "sink.h"
 
 /* --- refusals ---------------------------------------------------------------------------------------------------- */
 
@@ -322,78 +319,6 @@ static void t_hostile(void **state)
 	}
 }
 
-/* --- counters ---------------------------------------------------------------------------------------------------- */
-
-/* Software events count everywhere: page faults are known exactly; the second does not exist. */
-static const struct mew_cpu_event countable[MEW_CPU_COUNTERS] = {
-	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, MEW_FIG_CYCLES },
-	{ PERF_TYPE_HARDWARE, 9999, MEW_FIG_INSTRUCTIONS },
-	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, MEW_FIG_CACHE_MISSES },
-	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, MEW_FIG_BRANCH_MISSES },
-};
-
-static void touch_pages(size_t n)
-{
-	char *memory = mmap(NULL, n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(memory != MAP_FAILED);
-	(void)madvise(memory, n * 4096, MADV_NOHUGEPAGE);
-	for (size_t i = 0; i < n; i++)
-		((volatile char *)memory)[i * 4096] = 1;
-	(void)munmap(memory, n * 4096);
-}
-
-static void t_counters(void **state)
-{
-	struct mew_cpu_counters c = { .events = NULL };
-	const struct mew_cpu_counters *all[] = { &c };
-	struct mew_model *m = mew_model_new();
-	struct mew_case *row = mew_model_case(m, "case", NULL);
-	struct mew_sink sink = { .model = m, .row = row, .kind = MEW_KIND_CPU };
-
-	(void)state;
-	(void)mew_model_row(m, row, MEW_KIND_CPU);
-	mew_cpu_counters_open(&c, countable);
-	if (c.fds[0] < 0) {
-		printf("# perf_event_open does not work here: %s\n", strerror(c.failed[0]));
-		mew_model_free(m);
-		skip();
-	}
-	touch_pages(50); /* before the window */
-	mew_cpu_counters_begin(&c);
-	touch_pages(200);
-	mew_cpu_counters_end(&c);
-	touch_pages(50);
-	mew_cpu_counters_put(all, 1, false, &sink);
-	assert_true(row->cpu.cycles >= 200 && row->cpu.cycles < 240);
-	assert_non_null(mew_row_why((const void *)&row->cpu, MEW_FIG_INSTRUCTIONS));
-	assert_true(row->cpu.cache_misses > 0); /* ns of the task clock: the third event is not read as the second */
-	assert_true(mew_row_has((const void *)&row->cpu, MEW_FIG_BRANCH_MISSES));
-	mew_cpu_counters_put(all, 1, true, &sink);
-	assert_non_null(strstr(mew_row_why((const void *)&row->cpu, MEW_FIG_CYCLES), "pauses"));
-	mew_cpu_counters_close(&c);
-	mew_model_free(m);
-}
-
-/* Each is there, or says why not. */
-static void t_hardware_counters(void **state)
-{
-	struct rig r = { .body = short_body };
-	const char *why;
-
-	(void)state;
-	rig_run(&r);
-	assert_int_equal(r.status, MEW_OK);
-	why = rig_why(&r, MEW_FIG_INSTRUCTIONS);
-	if (why == NULL)
-		assert_true(r.row->cpu.instructions > 1e6);
-	else
-		printf("# no count of instructions: %s\n", why);
-	for (int i = MEW_FIG_CYCLES; i <= MEW_FIG_BRANCH_MISSES; i++)
-		assert_true((r.row->cpu.present >> i & 1) != 0 || rig_why(&r, (enum mew_cpu_figure)i)[0] != '\0');
-	rig_fini(&r);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,8 +330,6 @@ int main(void)
 		cmocka_unit_test(t_nobody),
 		cmocka_unit_test(t_full_queue),
 		cmocka_unit_test(t_hostile),
-		cmocka_unit_test(t_counters),
-		cmocka_unit_test(t_hardware_counters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
