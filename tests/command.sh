@@ -36,11 +36,9 @@ else
 fi
 run "$mew" run $fast -k 'bad/exit|good/fine' "$bench"
 check "an exit in a body loses its case alone" 1 'exited with code 0'
-run "$mew" run $fast --timeout 1 -k 'bad/(endless|child)|good/fine' "$bench"
+run env MEW_TEST_RUN="$work" "$mew" run $fast --timeout 1 -k 'bad/(endless|child)|good/fine' "$bench"
 check "an endless loop ends with --timeout" 1 'timeout'
-sleep 0.2
-run pgrep -f "$bench"
-check "... and leaves no process behind, grandchildren included" 1
+ended "... and leaves no process behind, grandchildren included" "MEW_TEST_RUN=$work"
 run "$mew" run $fast -k 'bad/early|good/fine' "$bench"
 check "a loop left early is a failed row" 1 'early'
 run "$mew" run $fast -k 'skip/' "$bench"

@@ -126,23 +126,25 @@ printf '#!/bin/sh\nexec "%s/link" "$@"\n' "$work" >shim
 chmod +x shim
 base=$work/shim gate plain.json --samples 1 --output shims
 is "links and shims are followed to the real file" "$(member shims/samples.json .base.file)" "$(realpath tool-base)"
-phases deep.json '{"name": "a", "run": "(setsid sleep 77.123 & sleep 77.123) & sleep 77.123"}'
+nap=77.$$ # a time of ours alone
+phases deep.json '{"name": "a", "run": "(setsid sleep '$nap' & sleep '$nap') & sleep '$nap'"}'
 gate deep.json --timeout 0.2
 check "a run that takes too long is invalid" 4 'took longer than --timeout'
-is "nothing that it started is left" "$(pgrep -c -f 'sleep 77[.]123')" 0
+is "nothing that it started is left" "$(pgrep -c -f "^sleep $nap\$")" 0
 # shellcheck disable=SC2086 # words
 "$mew" gate --command deep.json --base "$base" --head "$head" $loose --output deep >out 2>err </dev/null &
 gate=$!
-while [ "$(pgrep -c -f 'sleep 77[.]123')" = 0 ] && kill -0 $gate 2>/dev/null; do sleep 0.02; done
+while [ "$(pgrep -c -f "^sleep $nap\$")" = 0 ] && kill -0 $gate 2>/dev/null; do sleep 0.02; done
 kill -INT $gate
 wait $gate
 code=$?
 check "an interrupt ends a run" 4 INVALID interrupted
-is "and all that it started" "$(pgrep -c -f 'sleep 77[.]123')" 0
-phases server.json '{"name": "a", "prepare": "sleep 78.123 & echo $! >$MEW_SCRATCH/pid", "run": "kill -0 $(cat $MEW_SCRATCH/pid)"}'
+is "and all that it started" "$(pgrep -c -f "^sleep $nap\$")" 0
+nap=78.$$
+phases server.json '{"name": "a", "prepare": "sleep '$nap' & echo $! >$MEW_SCRATCH/pid", "run": "kill -0 $(cat $MEW_SCRATCH/pid)"}'
 gate server.json
 check "what preparing starts lives while the run needs it" 0
-is "and not longer" "$(pgrep -c -f 'sleep 78[.]123')" 0
+is "and not longer" "$(pgrep -c -f "^sleep $nap\$")" 0
 
 # the phases file
 bad() { # NAME FILE-TEXT PATTERN

@@ -150,12 +150,10 @@ code=$?
 check "an interrupt ends all lanes, with what was measured" 4 'counts' 'interrupted'
 run sh -c 'tr -d " \t\n" <stopped.json.mew | grep -o "\"total_allocations\":[0-9]*" | wc -l'
 check "... the cases that had ended" 0 '^1[12]$'
-sleep 0.2
-run pgrep -f "$bench"
-check "... and no process stays behind" 1
+unset FX_JOBS_PATIENCE FX_JOBS_LOG
+ended "... and no process stays behind" "FX_JOBS_LOG=$work/log"
 run "$mew" trace-check stopped.json
 check "... with a sound trace" 0 ', 0 faults$'
-unset FX_JOBS_PATIENCE FX_JOBS_LOG
 
 # --- the timeline
 

@@ -54,6 +54,16 @@ complains() { # NAME CODE PATTERN: one line on standard error, and the exit code
 	result "$1" $status "wanted code $2 and one line with '$3'"
 }
 
+ended() { # NAME VARIABLE=VALUE: that what was started with it is gone, in five seconds; a name would find other tests' too
+	left=1
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		left=$(grep -lsz "^$2\$" /proc/[0-9]*/environ | wc -l)
+		[ "$left" = 0 ] && break
+		sleep 0.5
+	done
+	result "$1" "$left" "$left processes are left"
+}
+
 finish() {
 	echo "1..$number"
 	exit $failed
