@@ -123,7 +123,7 @@ static void a_comma_for_a_point_changes_nothing(void **state)
 	for (size_t i = 0; i < MEW_COUNTOF(names) && found == NULL; i++)
 		found = setlocale(LC_ALL, names[i]);
 	if (found == NULL) {
-		print_message("SKIP: no locale with a decimal comma is installed\n");
+		print_message("SKIP: no locale with a decimal comma is installed: install locales and run make check again\n");
 		skip();
 	}
 	store();

@@ -194,7 +194,7 @@ static void no_locale_can_change_a_number(void **state)
 		i++;
 	if (i == MEW_COUNTOF(names)) {
 		free(plain);
-		print_message("no locale with a decimal comma is installed here\n");
+		print_message("no locale with a decimal comma is installed here: install locales and run make check again\n");
 		skip();
 	}
 	text = sample();
