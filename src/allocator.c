@@ -7,15 +7,12 @@
 #include "allocator.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "elf_names.h"
 #include "hooks_link.h"
 
 extern void sanitizer_asan(void) __asm__("__asan_init") __attribute__((weak));
@@ -95,79 +92,20 @@ const char *mew_allocator_first(uintptr_t *address)
 
 /* --- what the loader does not see -------------------------------------------------------------------------------- */
 
-struct file {
-	const unsigned char *bytes;
-	size_t size;
-};
-
-static bool has_range(const struct file *f, uint64_t offset, uint64_t n)
+static bool is_malloc(void *data, const struct mew_elf_function *f)
 {
-	return offset <= f->size && n <= f->size - offset;
-}
+	bool *found = data;
 
-/* Is a function of this name in one symbol table, with a body? */
-static bool table_defines(const struct file *f, const ElfW(Shdr) *symbols, const ElfW(Shdr) *strings, const char *name)
-{
-	size_t length = strlen(name) + 1;
-
-	if (!has_range(f, symbols->sh_offset, symbols->sh_size) || !has_range(f, strings->sh_offset, strings->sh_size))
-		return false;
-	for (uint64_t at = 0; symbols->sh_size - at >= sizeof(ElfW(Sym)); at += sizeof(ElfW(Sym))) {
-		ElfW(Sym) symbol;
-
-		memcpy(&symbol, f->bytes + symbols->sh_offset + at, sizeof symbol);
-		if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC)
-			continue;
-		if (symbol.st_name < strings->sh_size && strings->sh_size - symbol.st_name >= length &&
-		    memcmp(f->bytes + strings->sh_offset + symbol.st_name, name, length) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool section(const struct file *f, const ElfW(Ehdr) *head, size_t i, ElfW(Shdr) *out)
-{
-	if (i >= head->e_shnum || head->e_shentsize != sizeof *out ||
-	    !has_range(f, head->e_shoff, (uint64_t)head->e_shnum * sizeof *out))
-		return false;
-	memcpy(out, f->bytes + head->e_shoff + i * sizeof *out, sizeof *out);
-	return true;
-}
-
-static bool file_defines(const struct file *f, const char *name)
-{
-	ElfW(Shdr) symbols, strings;
-	ElfW(Ehdr) head;
-
-	if (!has_range(f, 0, sizeof head))
-		return false;
-	memcpy(&head, f->bytes, sizeof head);
-	for (size_t i = 0; section(f, &head, i, &symbols); i++)
-		if (symbols.sh_type == SHT_SYMTAB && section(f, &head, symbols.sh_link, &strings) &&
-		    table_defines(f, &symbols, &strings, name))
-			return true;
-	return false;
+	*found = *found || (!f->is_chosen && strcmp(f->name, "malloc") == 0);
+	return !*found;
 }
 
 bool mew_allocator_is_hidden(const struct mew_hooks_api *api)
 {
-	int fd = mew_allocator_in_program((uintptr_t)api->arm) ? -1 : open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct file f = { NULL, 0 };
-	struct stat status;
 	bool found = false;
-	void *map;
 
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &status) == 0 && status.st_size > 0) {
-		f.size = (size_t)status.st_size;
-		map = mmap(NULL, f.size, PROT_READ, MAP_PRIVATE, fd, 0);
-		f.bytes = map;
-		found = map != MAP_FAILED && file_defines(&f, "malloc");
-		if (map != MAP_FAILED)
-			(void)munmap(map, f.size);
-	}
-	(void)close(fd);
+	if (!mew_allocator_in_program((uintptr_t)api->arm))
+		(void)mew_elf_functions("/proc/self/exe", "", is_malloc, &found);
 	return found;
 }
 

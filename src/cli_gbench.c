@@ -68,8 +68,7 @@ static void run_program(struct job *j, struct mew_guest_job *g)
 	size_t n = choose(g, j->select), passes = 0;
 
 	j->chosen += n;
-	for (size_t i = 0; i < g->host->facts->nfacts; i++)
-		(void)mew_model_add_fact(j->model, g->host->facts->facts[i].name, g->host->facts->facts[i].value);
+	mew_model_take_facts(j->model, g->host->facts);
 	for (int pass = 0; pass < MEW_PASSES; pass++)
 		passes += j->cli->passes[pass];
 	g->steps = passes * n;

@@ -1,6 +1,6 @@
 /*
  * elf_names.c - see elf_names.h.
- * Layer L1. What a file says is checked against its size before it is read; raw calls, so that no wrapper sees mew's maps.
+ * Layer L0. What a file says is checked against its size before it is read; raw calls, so that no wrapper sees mew's maps.
  */
 #include "config.h"
 
@@ -20,6 +20,7 @@
 
 #define DEBUG_FOLDER "/usr/lib/debug/.build-id"
 #define DISTANCE_LENGTH 100u
+#define NATIVE_CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
@@ -99,7 +100,7 @@ static bool visit_file(struct visit *v, const char *path)
 	if (!open_file(&f, path))
 		return false;
 	memcpy(&e, f.bytes, sizeof e);
-	if (memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 || e.e_ident[EI_CLASS] != ELFCLASS64) {
+	if (memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 || e.e_ident[EI_CLASS] != NATIVE_CLASS) {
 		close_file(&f);
 		return false;
 	}

@@ -1,6 +1,6 @@
 /*
  * elf_names.h - functions of a file by name: its symbol tables, read where the file lies.
- * Layer L1. Any thread, not signal, not malloc; without malloc itself, so also in a program that is recorded.
+ * Layer L0. Any thread, not signal, not malloc; without malloc itself, so also in a program that is recorded.
  */
 #ifndef MEW_ELF_NAMES_H
 #define MEW_ELF_NAMES_H

@@ -349,12 +349,13 @@ char *mew_guest_take_output(struct mew_guest_host *h)
 
 /* --- its cases ----------------------------------------------------------------------------------------------------- */
 
-static bool known(const struct mew_guest_host *h, const char *name)
+size_t mew_guest_find(const struct mew_guest_host *h, const char *name)
 {
-	for (size_t i = 0; i < h->nnames; i++)
-		if (h->names != NULL && h->names[i] != NULL && strcmp(h->names[i], name) == 0)
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < h->nnames && strcmp(h->names[i], name) != 0)
+		i++;
+	return i;
 }
 
 static int take_names(struct mew_guest_host *h, const unsigned char *text, size_t bytes, struct mew_error *err)
@@ -366,7 +367,7 @@ static int take_names(struct mew_guest_host *h, const unsigned char *text, size_
 		lines += text[i] == '\n';
 	h->names = calloc(lines, sizeof *h->names);
 	while (copy != NULL && h->names != NULL && (line = strsep(&rest, "\n")) != NULL)
-		if (line[0] != '\0' && !known(h, line) && (h->names[h->nnames] = strdup(line)) != NULL)
+		if (line[0] != '\0' && mew_guest_find(h, line) == h->nnames && (h->names[h->nnames] = strdup(line)) != NULL)
 			h->nnames++;
 	free(copy);
 	if (copy == NULL || h->names == NULL)

@@ -74,6 +74,9 @@ bool mew_guest_look(struct mew_guest_host *h, const struct mew_guest_request *rq
 int mew_guest_run_process(struct mew_guest_host *h, const struct mew_guest_request *rq, enum mew_guest_end *end,
 			  int *wait_status, struct mew_error *err);
 
+/* The number of the case of that name; h->nnames when there is none. */
+size_t mew_guest_find(const struct mew_guest_host *h, const char *name);
+
 /* A name as part of an expression for them: puts at most twice its length, without an end. Returns how much. */
 size_t mew_guest_escape(char *out, const char *name);
 /* The expression for that case alone; freed by the caller; NULL without memory. */

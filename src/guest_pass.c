@@ -48,15 +48,6 @@ static enum mew_kind kind_of(const struct mew_guest_job *j)
 	return mew_pass_kind(j->pass);
 }
 
-static size_t find_name(const struct mew_guest_job *j, const char *key)
-{
-	size_t i = 0;
-
-	while (i < j->host->nnames && strcmp(j->host->names[i], key) != 0)
-		i++;
-	return i;
-}
-
 /* The first chosen case that was not reported, which is the one that runs; nnames when there is none. */
 static size_t next_case(const struct mew_guest_job *j)
 {
@@ -71,7 +62,7 @@ static bool drop_unwanted(struct mew_guest_job *j, struct mew_model *piece)
 {
 	for (size_t i = 0; i < piece->ncases; i++) {
 		struct mew_case *c = &piece->cases[i];
-		size_t name = find_name(j, c->key);
+		size_t name = mew_guest_find(j->host, c->key);
 
 		if (name == j->host->nnames || !j->chosen[name] || j->failed[name]) /* a failed repetition fails the case */
 			return true;

@@ -454,6 +454,12 @@ int mew_model_add_fact(struct mew_model *m, const char *name, const char *value)
 	return 0;
 }
 
+void mew_model_take_facts(struct mew_model *m, const struct mew_model *from)
+{
+	for (size_t i = 0; from != NULL && i < from->nfacts; i++)
+		(void)mew_model_add_fact(m, from->facts[i].name, from->facts[i].value);
+}
+
 const char *mew_model_fact(const struct mew_model *m, const char *name)
 {
 	const struct mew_fact *fact = fact_of(m, name);

@@ -259,6 +259,8 @@ int mew_model_add_phase_data(struct mew_model *m, struct mew_case *c, int phase,
 int mew_model_add_heap_stack(struct mew_case *c, const struct mew_heap_stack *s);
 int mew_model_add_sample(struct mew_case *c, const struct mew_cpu_sample *s);
 int mew_model_add_fact(struct mew_model *m, const char *name, const char *value);
+/* All facts of another model, which may be NULL; those that find no memory are left out. */
+void mew_model_take_facts(struct mew_model *m, const struct mew_model *from);
 /* Of what `mew record` made: what its window was. */
 #define MEW_FACT_RECORDED "recorded"
 /* NULL when there is no such fact. */

@@ -27,12 +27,6 @@ static void print_case(const struct mew_host_case *c)
 	(void)putchar('\n');
 }
 
-static void take_facts(struct mew_model *facts, const struct mew_model *from)
-{
-	for (size_t i = 0; from != NULL && i < from->nfacts; i++)
-		(void)mew_model_add_fact(facts, from->facts[i].name, from->facts[i].value);
-}
-
 /* The same for a program of Google Benchmark. */
 static int list_guest(const struct mew_cli *cli, const char *program, const struct mew_select *select, struct mew_model *facts)
 {
@@ -50,7 +44,7 @@ static int list_guest(const struct mew_cli *cli, const char *program, const stru
 			shown++;
 		}
 	if (shown >= 0)
-		take_facts(facts, host.facts);
+		mew_model_take_facts(facts, host.facts);
 	mew_guest_close(&host);
 	return shown;
 }
@@ -77,7 +71,7 @@ static int list_program(const struct mew_cli *cli, const char *program, const st
 	}
 	if (cli->verbose && host.hook_names != NULL && host.hook_names[0] != '\0')
 		(void)printf("hooks of %s: %s\n", program, host.hook_names);
-	take_facts(facts, host.facts);
+	mew_model_take_facts(facts, host.facts);
 	mew_host_close(&host);
 	return shown;
 }

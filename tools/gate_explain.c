@@ -103,8 +103,7 @@ static int profile_all(struct explain *e, struct mew_error *err)
 			status = mew_error_set(err, MEW_E_NOMEM, "no memory for profiles");
 		if (status != MEW_OK)
 			return status;
-		for (size_t i = 0; i < g->models[side]->nfacts; i++)
-			(void)mew_model_add_fact(g->profiles[side], g->models[side]->facts[i].name, g->models[side]->facts[i].value);
+		mew_model_take_facts(g->profiles[side], g->models[side]);
 	}
 	for (size_t i = 0; i < g->ncases && !mew_gate_is_cancelled(g) && has_time(e); i++) {
 		int status = is_wanted(g, &g->cases[i]) ? profile_case(e, &g->cases[i], err) : MEW_OK;

@@ -26,20 +26,12 @@ struct guests {
 
 /* --- which cases ------------------------------------------------------------------------------------------------ */
 
-static bool has_name(const struct mew_guest_host *h, const char *name)
-{
-	for (size_t i = 0; i < h->nnames; i++)
-		if (strcmp(h->names[i], name) == 0)
-			return true;
-	return false;
-}
-
 static int add_cases(struct guests *p, enum mew_side side)
 {
 	const struct mew_guest_host *h = &p->pair.host[side], *other = &p->pair.host[!side];
 
 	for (size_t i = 0; i < h->nnames; i++) {
-		bool both = has_name(other, h->names[i]);
+		bool both = mew_guest_find(other, h->names[i]) < other->nnames;
 		struct mew_gate_case *c;
 
 		if ((both && side == MEW_HEAD) || !mew_select_matches(p->g->options->select, h->names[i], NULL, NULL))
@@ -95,12 +87,14 @@ static void exact_pass(struct guests *p, enum mew_side side, bool again)
 		return;
 	}
 	j.exact = true;
-	for (size_t i = 0; i < g->ncases; i++)
-		for (size_t k = 0; k < h->nnames && g->cases[i].reason == NULL; k++)
-			if (strcmp(h->names[k], g->cases[i].key) == 0 && (!again || mew_gate_wants_recount(g, &g->cases[i]))) {
-				j.chosen[k] = true;
-				j.steps++;
-			}
+	for (size_t i = 0; i < g->ncases; i++) {
+		size_t name = mew_guest_find(h, g->cases[i].key);
+
+		if (name == h->nnames || g->cases[i].reason != NULL || (again && !mew_gate_wants_recount(g, &g->cases[i])))
+			continue;
+		j.chosen[name] = true;
+		j.steps++;
+	}
 	mew_guest_run_pass(&j, MEW_PASS_MEMORY);
 	mew_guest_job_fini(&j);
 	mew_gate_check_exact(g, into, side);
@@ -167,9 +161,7 @@ static int measure(struct guests *p)
 	if (code != MEW_EXIT_FINE)
 		return code;
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
-		for (size_t i = 0; i < p->pair.host[side].facts->nfacts; i++)
-			(void)mew_model_add_fact(g->models[side], p->pair.host[side].facts->facts[i].name,
-						 p->pair.host[side].facts->facts[i].value);
+		mew_model_take_facts(g->models[side], p->pair.host[side].facts);
 	code = mew_calibration_apply(g);
 	if (code != MEW_EXIT_FINE)
 		return code;

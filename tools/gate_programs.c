@@ -140,12 +140,8 @@ static bool check_identity(struct programs *p)
 
 static void take_facts(struct programs *p)
 {
-	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
-		const struct mew_model *facts = p->pair.host[side].facts;
-
-		for (size_t i = 0; facts != NULL && i < facts->nfacts; i++)
-			(void)mew_model_add_fact(p->g->models[side], facts->facts[i].name, facts->facts[i].value);
-	}
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+		mew_model_take_facts(p->g->models[side], p->pair.host[side].facts);
 }
 
 /* --- exact figures ---------------------------------------------------------------------------------------------- */
