@@ -11,6 +11,7 @@
 #include "os.h"
 #include "launch.h"
 #include "trace_command.h"
+#include "worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define HELLO_NS ((uint64_t)20 * 1000000000u)
@@ -64,6 +66,9 @@ static int lost(struct mew_host *h, int got, struct mew_error *err)
 	}
 	status = end_worker(h, got != 0);
 	mew_host_kill(h);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == MEW_WORKER_CUT)
+		return mew_error_set(err, MEW_E_BODY, "it closed the descriptor by which its process talks to mew: close only what was "
+				     "opened there");
 	mew_launch_describe(status, how, sizeof how);
 	return mew_error_set(err, MEW_E_BODY, "the benchmark's process was lost: %s", how);
 }

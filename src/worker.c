@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 #define MAX_HOOKS 32
 
@@ -250,6 +251,15 @@ bool mew_worker_is_running(void)
 	return running;
 }
 
+/* A body that closes what it did not open has closed the way to the command too; the number may be another file by now. */
+static bool is_cut(int fd)
+{
+	int kind;
+	socklen_t size = sizeof kind;
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &size) != 0;
+}
+
 int mew_worker_main(int fd, bool known)
 {
 	struct worker w = { .fd = fd };
@@ -275,5 +285,5 @@ int mew_worker_main(int fd, bool known)
 	mew_catalogue_fini(&w.catalogue);
 	mew_wire_fini(&w.in);
 	mew_wire_fini(&w.out);
-	return 0;
+	return is_cut(fd) ? MEW_WORKER_CUT : 0;
 }

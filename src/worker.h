@@ -13,7 +13,10 @@
 /* Behind the number: the command knows the program's facts, the greeting needs none. */
 #define MEW_WORKER_KNOWN ",known"
 
-/* Serve until the other end is gone. `known`: without facts. Returns the process's exit code. */
+/* Its exit code when its end of the pipe was gone before the command's was. */
+#define MEW_WORKER_CUT 113
+
+/* Serve until the other end is gone. `known`: without facts. Returns the process's exit code; MEW_WORKER_CUT. */
 int mew_worker_main(int fd, bool known);
 
 /* Is this process a worker? Context: any thread. */
