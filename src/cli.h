@@ -99,7 +99,7 @@ int mew_cli_bad(const char *flag, const char *value, const char *want);
 /* What is wrong with a flag for which getopt_long() gave `id` ('?' or ':'); long ones have numbers from 256. Returns MEW_EXIT_USAGE. */
 int mew_cli_unknown(char **argv, int id);
 
-/* Let SIGINT, SIGTERM and SIGHUP end waits and be seen by the flag that is returned. */
+/* Let SIGINT, SIGTERM and SIGHUP end waits and be seen by the flag that is returned; let the ends of children be seen. */
 const volatile int *mew_cli_catch_interrupts(void);
 
 /*

@@ -26,9 +26,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define LAST_ENDS_MS 200 /* a pipeline's last parts end about when the shell that waits for them does */
 
 struct recording {
 	struct mew_cli *cli;
@@ -36,6 +40,8 @@ struct recording {
 	struct mew_recorder recorder;
 	struct mew_model *model;
 	char preload[4096], told[256 + 2 * MEW_NAME_BYTES], path[PATH_MAX];
+	struct rlimit files;          /* of open descriptors, and what ends of children mean: as mew found them */
+	struct sigaction children;
 	int pid, wait_status;
 	uint64_t from_ns; /* CLOCK_MONOTONIC: when the window opens; 0: with the program */
 	bool opened;
@@ -103,6 +109,8 @@ static void become_command(const struct recording *r, const sigset_t *mask, int 
 	int failure;
 
 	if (setenv("LD_PRELOAD", r->preload, 1) == 0 && setenv(MEW_RECORD_ENV, r->told, 1) == 0) {
+		(void)setrlimit(RLIMIT_NOFILE, &r->files);
+		(void)sigaction(SIGCHLD, &r->children, NULL);
 		(void)sigprocmask(SIG_SETMASK, mask, NULL);
 		(void)execv(r->path, r->cli->programs);
 	}
@@ -154,16 +162,34 @@ static int until_window(const struct recording *r)
 	return now >= r->from_ns ? 0 : (int)((r->from_ns - now) / 1000000 + 1);
 }
 
-/* Processes of --follow that ended are noted as soon as that is seen: it is the end of their window. */
-static void note_ends(struct recording *r)
+/* A process that nobody waits for stays a zombie for as long as its parent, or for good where init does not reap. */
+static bool is_gone(int pid, int wait_ms)
 {
-	uint64_t now = mew_os_now_ns();
+	struct pollfd end = { .events = POLLIN };
+	bool gone;
+
+	if (kill(pid, 0) != 0)
+		return errno == ESRCH;
+	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	gone = end.fd >= 0 && poll(&end, 1, wait_ms) == 1;
+	if (end.fd >= 0)
+		(void)close(end.fd);
+	return gone;
+}
+
+/* Processes of --follow that ended are noted as soon as that is seen: it is the end of their window. */
+static void note_ends(struct recording *r, int wait_ms)
+{
+	uint64_t now = mew_os_now_ns(), until = now + (uint64_t)wait_ms * 1000000;
 
 	for (size_t i = 0; i < r->recorder.n; i++) {
 		struct mew_recording *g = &r->recorder.list[i];
 
-		if (g->ended_ns == 0 && g->pid != r->pid && kill(g->pid, 0) != 0 && errno == ESRCH)
+		if (g->ended_ns != 0 || g->pid == r->pid)
+			continue;
+		if (is_gone(g->pid, now < until ? (int)((until - now) / 1000000) : 0))
 			g->ended_ns = now;
+		now = wait_ms > 0 ? mew_os_now_ns() : now;
 	}
 }
 
@@ -177,6 +203,8 @@ static int wait_for_command(struct recording *r, int signals, struct mew_error *
 
 		if (r->trace != NULL && (wait < 0 || wait > MEW_RECORD_TICK_MS))
 			wait = MEW_RECORD_TICK_MS;
+		if (r->recorder.is_full)
+			waits[1].fd = -1;
 		(void)poll(waits, MEW_COUNTOF(waits), wait);
 		status = mew_recorder_accept(&r->recorder, err);
 		if (r->trace != NULL) {
@@ -188,24 +216,34 @@ static int wait_for_command(struct recording *r, int signals, struct mew_error *
 			r->opened = true;
 		}
 		pass_signals(r, signals);
-		note_ends(r);
+		note_ends(r, 0);
 		if (waitpid(r->pid, &r->wait_status, WNOHANG) == r->pid)
 			break;
 	}
 	r->ended_ns = mew_os_now_ns();
 	if (status == MEW_OK)
 		status = mew_recorder_accept(&r->recorder, err);
-	note_ends(r);
+	note_ends(r, LAST_ENDS_MS);
 	for (size_t i = 0; i < r->recorder.n; i++)
 		if (r->recorder.list[i].pid == r->pid)
 			r->recorder.list[i].ended_ns = r->ended_ns;
 	return status;
 }
 
+/* Each process that is recorded has a file that is held until its end. */
+static void raise_descriptors(struct recording *r)
+{
+	struct rlimit most;
+
+	(void)getrlimit(RLIMIT_NOFILE, &r->files);
+	most = (struct rlimit){ r->files.rlim_max, r->files.rlim_max };
+	(void)setrlimit(RLIMIT_NOFILE, &most);
+}
+
 /* Run it, our own signals set aside. */
 static int run(struct recording *r, struct mew_error *err)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, interrupt, quit;
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, usual = { .sa_handler = SIG_DFL }, interrupt, quit;
 	sigset_t mine, before;
 	int signals, status;
 
@@ -214,6 +252,8 @@ static int run(struct recording *r, struct mew_error *err)
 	(void)sigaddset(&mine, SIGTERM);
 	(void)sigaddset(&mine, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &mine, &before);
+	(void)sigaction(SIGCHLD, &usual, &r->children); /* ignored, an end would bring neither signal nor status */
+	raise_descriptors(r);
 	signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return mew_error_errno(err, MEW_E_IO, "no descriptor to wait for the command");
@@ -275,6 +315,11 @@ static int read_all(struct recording *r)
 		}
 		if (read_one(r, g) != MEW_EXIT_FINE)
 			code = MEW_EXIT_USAGE;
+	}
+	if (r->recorder.is_full) {
+		mew_cli_complain("record: no descriptor was left for more than the first %zu processes, the others are left out: "
+				 "raise `ulimit -n`", r->recorder.n);
+		code = MEW_EXIT_USAGE;
 	}
 	if (r->recorder.refused > 0)
 		mew_cli_complain("record: %zu programs run by another user are left out", r->recorder.refused);

@@ -32,12 +32,14 @@ static void on_interrupt(int signal)
 const volatile int *mew_cli_catch_interrupts(void)
 {
 	struct sigaction before, sa = { .sa_handler = on_interrupt }; /* no SA_RESTART: the wait for a worker must end */
+	struct sigaction usual = { .sa_handler = SIG_DFL };
 
 	(void)sigemptyset(&sa.sa_mask);
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
 	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
 		(void)sigaction(SIGHUP, &sa, NULL);
+	(void)sigaction(SIGCHLD, &usual, NULL); /* where it is ignored, no process that ends leaves a status */
 	interrupted = 0;
 	return &interrupted;
 }

@@ -45,6 +45,8 @@ static struct mew_guest_channel *map_channel(void)
 	channel = mmap(NULL, MEW_GUEST_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (channel == MAP_FAILED)
 		return NULL;
+	/* a core file would have the pages that nobody wrote, too */
+	(void)madvise(channel, MEW_GUEST_BYTES, MADV_DONTDUMP);
 	if (channel->magic == MEW_GUEST_MAGIC && channel->bytes == MEW_GUEST_BYTES)
 		return channel;
 	(void)munmap(channel, MEW_GUEST_BYTES);

@@ -75,7 +75,7 @@ static bool is_our_user(int fd, int *pid)
 	return true;
 }
 
-/* One message; false for none. Descriptors that come without one are closed. */
+/* One message; false for none. Descriptors that come without one are closed. Neither file nor reason: it found no descriptor. */
 static bool receive(int fd, struct mew_recording *g)
 {
 	struct mew_record_hello hello;
@@ -93,9 +93,14 @@ static bool receive(int fd, struct mew_recording *g)
 	if (head != NULL && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
 	    head->cmsg_len == CMSG_LEN(sizeof g->file))
 		memcpy(&g->file, CMSG_DATA(head), sizeof g->file);
+	if (got > 0 && (message.msg_flags & MSG_CTRUNC) != 0) {
+		g->why[0] = '\0';
+		return true;
+	}
 	if (got != (ssize_t)sizeof hello || hello.magic != MEW_RECORD_MAGIC) {
 		if (g->file >= 0)
 			(void)close(g->file);
+		g->file = -1;
 		return false;
 	}
 	hello.why[sizeof hello.why - 1] = '\0';
@@ -103,30 +108,38 @@ static bool receive(int fd, struct mew_recording *g)
 	return true;
 }
 
+static int add(struct mew_recorder *r, const struct mew_recording *g, struct mew_error *err)
+{
+	struct mew_recording *list = realloc(r->list, (r->n + 1) * sizeof *list);
+
+	if (list == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the list of processes");
+	r->list = list;
+	r->list[r->n++] = *g;
+	return MEW_OK;
+}
+
 int mew_recorder_accept(struct mew_recorder *r, struct mew_error *err)
 {
-	for (;;) {
-		int fd = accept4(r->listener, NULL, NULL, SOCK_CLOEXEC);
-		struct mew_recording g = { .file = -1 }, *list;
+	int status = MEW_OK;
 
-		if (fd < 0)
+	while (status == MEW_OK) {
+		int fd = accept4(r->listener, NULL, NULL, SOCK_CLOEXEC);
+		struct mew_recording g = { .file = -1 };
+
+		if (fd < 0) {
+			r->is_full = r->is_full || errno == EMFILE || errno == ENFILE;
 			return MEW_OK;
-		if (!is_our_user(fd, &g.pid)) {
+		}
+		if (!is_our_user(fd, &g.pid))
 			r->refused++;
-			(void)close(fd);
-			continue;
-		}
-		if (receive(fd, &g)) {
-			list = realloc(r->list, (r->n + 1) * sizeof *list);
-			if (list == NULL) {
-				(void)close(fd);
-				return mew_error_set(err, MEW_E_NOMEM, "no memory for the list of processes");
-			}
-			r->list = list;
-			r->list[r->n++] = g;
-		}
+		else if (receive(fd, &g) && g.file < 0 && g.why[0] == '\0')
+			r->is_full = true;
+		else if (g.file >= 0 || g.why[0] != '\0')
+			status = add(r, &g, err);
 		(void)close(fd);
 	}
+	return status;
 }
 
 /* --- the file of one process -------------------------------------------------------------------------------------- */
@@ -156,6 +169,7 @@ int mew_recording_root(int file, struct mew_record_root *root, struct mew_error 
 	root->program[sizeof root->program - 1] = '\0';
 	root->command[sizeof root->command - 1] = '\0';
 	root->operators[sizeof root->operators - 1] = '\0';
+	root->became[sizeof root->became - 1] = '\0';
 	root->start.why[sizeof root->start.why - 1] = '\0';
 	root->stop.why[sizeof root->stop.why - 1] = '\0';
 	root->memory.why[sizeof root->memory.why - 1] = '\0';
@@ -257,13 +271,18 @@ static struct mew_case *add_case(struct mew_model *m, const struct mew_record_ro
 	return c;
 }
 
-static void note_ending(struct mew_sink *sink, const struct mew_record_root *root, const struct mew_record_window *w)
+static void note_ending(struct mew_sink *sink, const struct mew_record_root *root, const struct mew_record_window *w, bool follow)
 {
-	char text[200];
+	char text[400];
 
-	if (root->ended_ns == 0 && !w->is_early)
+	if (root->became[0] != '\0' && root->ended_ns == 0) {
+		(void)snprintf(text, sizeof text, "it became %.250s (exec): the figures are those until then%s", root->became,
+			       follow ? "" : "; --follow records what it became too");
+		mew_sink_note(sink, text);
+	} else if (root->ended_ns == 0 && !w->is_early) {
 		mew_sink_note(sink, "it ended without its exit handlers (_exit, a signal), or became another program (exec): the "
 				    "figures are those until then");
+	}
 	if (root->unannounced == 0)
 		return;
 	(void)snprintf(text, sizeof text, "%llu libraries were opened by a search that depends on the caller: functions in "
@@ -321,7 +340,7 @@ struct process {
 	const struct mew_record_root *root;
 	struct mew_record_window window;
 	uint64_t ended_ns;
-	bool opened;
+	bool opened, follow;
 	char why[400]; /* the window never opened; else a remark on its end, or "" */
 };
 
@@ -351,7 +370,7 @@ static int add_row(struct mew_model *m, struct mew_case *c, enum mew_kind kind, 
 	}
 	if (p->why[0] != '\0')
 		mew_sink_note(&sink, p->why);
-	note_ending(&sink, p->root, &p->window);
+	note_ending(&sink, p->root, &p->window, p->follow);
 	return MEW_OK;
 }
 
@@ -377,7 +396,7 @@ int mew_recording_read(const struct mew_recording *g, const struct mew_record_or
 	if (status == MEW_OK && image.root != NULL)
 		status = take_statics(&image, err);
 	if (status == MEW_OK && image.root != NULL) {
-		p = (struct process){ .root = image.root, .opened = mew_record_window_opened(image.root, o) };
+		p = (struct process){ .root = image.root, .opened = mew_record_window_opened(image.root, o), .follow = o->follow };
 		p.ended_ns = image.root->ended_ns != 0 ? image.root->ended_ns : g->ended_ns;
 		mew_record_window_of(image.root, from_ns, p.ended_ns, &p.window);
 		mew_record_window_why(image.root, o, p.why, sizeof p.why);

@@ -20,6 +20,7 @@ struct mew_recorder {
 	int listener;
 	struct mew_recording *list;
 	size_t n, refused; /* refused: connections of another user */
+	bool is_full;      /* no descriptor is left for another process; then nobody waits at the listener any more */
 };
 
 /*

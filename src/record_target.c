@@ -90,21 +90,33 @@ static const char *sanitizer_of(const struct file *f, const ElfW(Phdr) *dynamic)
 	return NULL;
 }
 
+/* Libraries of one C library cannot be loaded beside another. */
+static bool is_musl(const struct file *f, const ElfW(Phdr) *loader)
+{
+	const char *path = part(f, loader->p_offset, loader->p_filesz);
+
+	return path != NULL && memmem(path, loader->p_filesz, "/ld-musl-", 9) != NULL;
+}
+
 static int check_headers(const struct file *f, const ElfW(Ehdr) *e, struct mew_error *err)
 {
-	const ElfW(Phdr) *ph = part(f, e->e_phoff, (uint64_t)e->e_phnum * sizeof *ph), *dynamic = NULL;
-	bool loaded = false;
+	const ElfW(Phdr) *ph = part(f, e->e_phoff, (uint64_t)e->e_phnum * sizeof *ph), *dynamic = NULL, *loader = NULL;
 	const char *name;
 
 	for (size_t i = 0; ph != NULL && i < e->e_phnum; i++) {
-		loaded = loaded || ph[i].p_type == PT_INTERP;
+		if (ph[i].p_type == PT_INTERP)
+			loader = &ph[i];
 		if (ph[i].p_type == PT_DYNAMIC)
 			dynamic = &ph[i];
 	}
-	if (!loaded)
+	if (loader == NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "%.200s is linked statically, so nothing can be loaded into it: link it without -static",
 				     f->path);
+	if (is_musl(f, loader))
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "%.200s is built for the C library musl, and what mew would load into it for glibc: record a build "
+				     "for glibc", f->path);
 	name = dynamic != NULL ? sanitizer_of(f, dynamic) : NULL;
 	if (name != NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,

@@ -19,8 +19,8 @@ int mew_record_find(const char *command, char *out, size_t size, struct mew_erro
 /*
  * Look at the program, or for a script at its interpreter.
  *
- * Returns  MEW_OK; MEW_E_UNSUPPORTED with the reason: static, set-user-id or the like, another machine's, built with a
- *          sanitizer; MEW_E_IO when it cannot be read
+ * Returns  MEW_OK; MEW_E_UNSUPPORTED with the reason: static, set-user-id or the like, another machine's or C library's, built
+ *          with a sanitizer; MEW_E_IO when it cannot be read
  */
 int mew_record_check(const char *path, struct mew_error *err);
 

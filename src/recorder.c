@@ -32,6 +32,7 @@
 #include "modules.h"
 #include "os.h"
 #include "recorder_exec.h"
+#include "recorder_limits.h"
 #include "recorder_window.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -147,7 +148,10 @@ static bool may_be_large(size_t bytes)
 	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
 }
 
-/* Returns NULL, or what stands in the way; *file is then -1. */
+/*
+ * Not in a core file: the kernel would bring in every page of it, 16 GiB, to write it. Returns NULL, or what stands in the
+ * way; *file is then -1.
+ */
 static const char *make_file(struct place *p, int *file)
 {
 	size_t bytes = MEW_RECORD_BYTES + p->data_bytes;
@@ -161,8 +165,11 @@ static const char *make_file(struct place *p, int *file)
 	if (ftruncate(*file, (off_t)bytes) == 0 &&
 	    pwrite(*file, p->data, p->data_bytes, (off_t)MEW_RECORD_BYTES) == (ssize_t)p->data_bytes)
 		p->root = map_at_a_place(*file);
-	if (p->root != NULL)
+	if (p->root != NULL && madvise(p->root, MEW_RECORD_BYTES, MADV_DONTDUMP) == 0)
 		return NULL;
+	if (p->root != NULL)
+		(void)munmap(p->root, MEW_RECORD_BYTES);
+	p->root = NULL;
 	(void)close(*file);
 	*file = -1;
 	return "no address space for what is recorded: raise `ulimit -v`";
@@ -321,8 +328,11 @@ static void record(struct place *p)
 		return;
 	}
 	(void)close(file);
+	mew_recorder_exec_note(p->root);
+	mew_recorder_limits_note(p->root);
 	mew_kept_place((char *)p->root + MEW_RECORD_ROOT_BYTES, MEW_RECORD_BYTES - MEW_RECORD_ROOT_BYTES);
 	start_captures(p);
+	mew_recorder_signals_guard();
 }
 
 /* Private pages over what is shared with the parent, before anything is written. Maps only: malloc may not work yet. */

@@ -11,7 +11,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -21,15 +20,18 @@
 #include "os.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define WORDS_MAX 4096 /* of a variadic call */
+#define WORDS_FEW 128 /* of a variadic call, on the stack */
 
 typedef int exec_fn(const char *, char *const *, char *const *);
 typedef int descriptor_fn(int, char *const *, char *const *);
+typedef int at_fn(int, const char *, char *const *, char *const *, int);
 static exec_fn *next_execve, *next_execvpe;
 static descriptor_fn *next_fexecve;
+static at_fn *next_execveat;
+static struct mew_record_root *root; /* of the process that is recorded; NULL: none is */
 
 /* ISO C has no conversion from data to function pointers. */
-static void find(void *slot, const char *name)
+void mew_recorder_find(void *slot, const char *name)
 {
 	void *symbol = dlsym(RTLD_NEXT, name);
 
@@ -38,13 +40,32 @@ static void find(void *slot, const char *name)
 
 void mew_recorder_exec_init(void)
 {
-	find(&next_execve, "execve");
-	find(&next_execvpe, "execvpe");
-	find(&next_fexecve, "fexecve");
+	mew_recorder_find(&next_execve, "execve");
+	mew_recorder_find(&next_execvpe, "execvpe");
+	mew_recorder_find(&next_fexecve, "fexecve");
+	mew_recorder_find(&next_execveat, "execveat");
+}
+
+void mew_recorder_exec_note(struct mew_record_root *of)
+{
+	root = of;
+}
+
+/* What the process is about to become, so that the report can say it; NULL: it stays. Not in a child of vfork. */
+static void note(const char *program)
+{
+	struct mew_record_root *r = root;
+	size_t n = program != NULL ? strnlen(program, sizeof r->became - 1) : 0;
+
+	if (r == NULL || r->pid != (int)getpid())
+		return;
+	if (n > 0)
+		memcpy(r->became, program, n);
+	r->became[n] = '\0';
 }
 
 /* Returns the thread whose ticks were stopped; NULL for none. */
-static struct mew_cpu_thread *stop_ticks(void)
+static struct mew_cpu_thread *stop_ticks(const char *program)
 {
 	struct mew_cpu_thread *t = mew_cpu_slot_of(mew_os_tid());
 	int number = mew_cpu_signal_number();
@@ -52,6 +73,7 @@ static struct mew_cpu_thread *stop_ticks(void)
 
 	if (next_execve == NULL)
 		mew_recorder_exec_init(); /* another constructor was faster */
+	note(program);
 	if (t == NULL || !mew_cpu_engine_is_open(t))
 		return NULL;
 	mew_cpu_thread_disarm(t);
@@ -67,6 +89,7 @@ static int go_on(struct mew_cpu_thread *t)
 {
 	int saved = errno;
 
+	note(NULL);
 	if (t != NULL)
 		(void)mew_cpu_thread_arm(t, mew_os_now_ns());
 	errno = saved;
@@ -75,7 +98,7 @@ static int go_on(struct mew_cpu_thread *t)
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-	struct mew_cpu_thread *t = stop_ticks();
+	struct mew_cpu_thread *t = stop_ticks(path);
 
 	(void)next_execve(path, argv, envp);
 	return go_on(t);
@@ -83,17 +106,34 @@ EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	struct mew_cpu_thread *t = stop_ticks();
+	struct mew_cpu_thread *t = stop_ticks(file);
 
 	(void)next_execvpe(file, argv, envp);
 	return go_on(t);
 }
 
+/* Where the file has no path. The kernel takes NULL for no words, whatever the header says. */
+static const char *first_word(char *const argv[])
+{
+	return argv != NULL ? argv[0] : NULL;
+}
+
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	struct mew_cpu_thread *t = stop_ticks();
+	struct mew_cpu_thread *t = stop_ticks(first_word(argv));
 
 	(void)next_fexecve(fd, argv, envp);
+	return go_on(t);
+}
+
+/* glibc has it from 2.34 on; where it has none, nobody can have been linked with it. */
+EXPORT int execveat(int folder, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	struct mew_cpu_thread *t = stop_ticks(path[0] != '\0' ? path : first_word(argv));
+
+	errno = ENOSYS;
+	if (next_execveat != NULL)
+		(void)next_execveat(folder, path, argv, envp, flags);
 	return go_on(t);
 }
 
@@ -107,56 +147,92 @@ EXPORT int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-/* The words of a variadic call into `argv`; false when there are too many. */
-static bool gather(char *argv[WORDS_MAX], const char *first, va_list *rest)
+/* --- variadic forms ----------------------------------------------------------------------------------------------- */
+
+static size_t count_words(const char *first, va_list *rest)
 {
 	size_t n = 0;
 
-	for (const char *word = first; word != NULL; word = va_arg(*rest, const char *)) {
-		if (n + 1 == WORDS_MAX) {
-			errno = E2BIG;
-			return false;
-		}
-		argv[n++] = (char *)(uintptr_t)word;
-	}
-	argv[n] = NULL;
-	return true;
+	for (const char *word = first; word != NULL; word = va_arg(*rest, const char *))
+		n++;
+	return n;
+}
+
+/* The words of a call into `few`, or into a map of their own where they are many: a stack may be small. NULL without memory. */
+static char **gather(char *few[WORDS_FEW], size_t n, const char *first, va_list *rest)
+{
+	char **argv = n < WORDS_FEW ? few : mew_os_map((n + 1) * sizeof *argv);
+	size_t i = 0;
+
+	for (const char *word = first; word != NULL; word = va_arg(*rest, const char *))
+		if (argv != NULL)
+			argv[i++] = (char *)(uintptr_t)word;
+	if (argv != NULL)
+		argv[n] = NULL;
+	else
+		errno = ENOMEM;
+	return argv;
+}
+
+/* The exec failed. */
+static int give_back(char *few[WORDS_FEW], char **argv, size_t n)
+{
+	int saved = errno;
+
+	if (argv != few)
+		mew_os_unmap(argv, (n + 1) * sizeof *argv);
+	errno = saved;
+	return -1;
 }
 
 EXPORT int execl(const char *path, const char *first, ...)
 {
-	char *argv[WORDS_MAX];
+	char *few[WORDS_FEW], **argv;
 	va_list rest;
-	bool fits;
+	size_t n;
 
 	va_start(rest, first);
-	fits = gather(argv, first, &rest);
+	n = count_words(first, &rest);
 	va_end(rest);
-	return fits ? execve(path, argv, environ) : -1;
+	va_start(rest, first);
+	argv = gather(few, n, first, &rest);
+	va_end(rest);
+	if (argv != NULL)
+		(void)execve(path, argv, environ);
+	return give_back(few, argv, n);
 }
 
 EXPORT int execlp(const char *file, const char *first, ...)
 {
-	char *argv[WORDS_MAX];
+	char *few[WORDS_FEW], **argv;
 	va_list rest;
-	bool fits;
+	size_t n;
 
 	va_start(rest, first);
-	fits = gather(argv, first, &rest);
+	n = count_words(first, &rest);
 	va_end(rest);
-	return fits ? execvpe(file, argv, environ) : -1;
+	va_start(rest, first);
+	argv = gather(few, n, first, &rest);
+	va_end(rest);
+	if (argv != NULL)
+		(void)execvpe(file, argv, environ);
+	return give_back(few, argv, n);
 }
 
 EXPORT int execle(const char *path, const char *first, ...)
 {
-	char *argv[WORDS_MAX], *const *envp = NULL;
+	char *few[WORDS_FEW], **argv, *const *envp;
 	va_list rest;
-	bool fits;
+	size_t n;
 
 	va_start(rest, first);
-	fits = gather(argv, first, &rest);
-	if (fits)
-		envp = va_arg(rest, char *const *);
+	n = count_words(first, &rest);
 	va_end(rest);
-	return fits ? execve(path, argv, envp) : -1;
+	va_start(rest, first);
+	argv = gather(few, n, first, &rest);
+	envp = va_arg(rest, char *const *);
+	va_end(rest);
+	if (argv != NULL)
+		(void)execve(path, argv, envp);
+	return give_back(few, argv, n);
 }

@@ -156,9 +156,12 @@ static struct mew_window *make(const struct mew_record_orders *o)
 	bool starts = o->start_on[0] != '\0', stops = o->stop_on[0] != '\0';
 	struct mew_window *w = starts || stops ? mew_os_map(sizeof *w) : NULL;
 
-	if (w == NULL || (starts && !mew_name_prepare(&w->start, o->start_on)) ||
-	    (stops && !mew_name_prepare(&w->stop, o->stop_on)))
+	if (w == NULL)
 		return NULL;
+	if ((starts && !mew_name_prepare(&w->start, o->start_on)) || (stops && !mew_name_prepare(&w->stop, o->stop_on))) {
+		mew_os_unmap(w, sizeof *w);
+		return NULL;
+	}
 	w->roles = (starts ? MEW_WINDOW_STARTS : 0u) | (stops ? MEW_WINDOW_STOPS : 0u);
 	w->state = starts ? MEW_WINDOW_WAITS : MEW_WINDOW_OPEN;
 	return w;

@@ -1,0 +1,211 @@
+#!/bin/sh
+# record_hostile.sh - `mew record` on programs that do what breaks preloaded tools: their output and exit code are those of
+# a run without mew, and there is a report of what was seen. Prints TAP.
+set -u
+# shellcheck disable=SC2154 # make sets them
+case $srcdir in /*) top=$srcdir ;; *) top=$(pwd)/$srcdir ;; esac
+case $builddir in /*) ;; *) builddir=$(pwd)/$builddir ;; esac
+mew=$builddir/mew
+. "$top/tests/tap.sh"
+
+if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
+	skip "mew record on hostile programs" "libmew_record is not built with a sanitizer"
+	finish
+fi
+
+cp "$top/tests/fx_hostile.c" .
+if ! ${CC:-gcc} -O1 -g -fno-builtin -o hostile fx_hostile.c -lpthread >log 2>&1; then
+	result "the program is built" 1
+	finish
+fi
+
+# same NAME [FLAGS] -- COMMAND...: standard output, standard error's absence of surprises and the code are those without mew
+same() {
+	name=$1 flags=
+	shift
+	while [ "$1" != -- ]; do flags="$flags $1"; shift; done
+	shift
+	[ -f in ] || : >in
+	timeout 60 "$@" >alone 2>alone.err <in
+	alone=$?
+	# timeout itself is not recorded, and says 124 when mew does not end
+	rm -f r.json
+	# shellcheck disable=SC2086 # words
+	timeout 60 "$mew" record --json r.json $flags -- "$@" >out 2>err <in
+	code=$?
+	cmp -s alone out && [ $code = $alone ]
+	result "$name: the same output and code" $? "wanted code $alone and $(wc -c <alone) bytes"
+}
+reports() { # NAME KEY ALLOCATIONS: r.json has a row with exactly so many
+	tr -d '\n ' <r.json >flat 2>/dev/null
+	grep -q "\"$2\".*\"total_allocations\":$3," flat
+	result "$1" $? "wanted $3 allocations of $2"
+}
+cases() { # the keys of r.json
+	jq -r '.cases[].key' r.json
+}
+
+# --- ends ------------------------------------------------------------------------------------------------------------
+# each makes exactly 100 allocations of 10 bytes first
+for how in thread_exit main_gone overflow abort sigkill alternate; do
+	same "$how" --memory -- ./hostile $how
+	case $how in thread_exit) wanted=101 ;; *) wanted=100 ;; esac # with the thread's
+	[ $how = main_gone ] || reports "$how: its report" hostile $wanted # what ends the main thread allocates too
+	same "$how, with samples" --cpu=0.0005 -- ./hostile $how
+	case $how in
+	overflow | abort | sigkill) grep -q 'until then' err ;;
+	*) true ;;
+	esac
+	result "$how: what the report says of its end" $?
+done
+same "an exec" --memory -- ./hostile exec /bin/echo became
+tr -s ' \n' '  ' <err | grep -q 'it became /bin/echo (exec).*--follow records what'
+result "an exec: the report says what it became, and how to see that" $?
+same "an exec that fails" --memory -- ./hostile exec /nowhere/echo
+! grep -q 'it became' err
+result "an exec that fails is none" $?
+same "a chain of programs" --follow --memory -- sh -c 'exec nice sh -c "exec ./hostile return"'
+reports "the last of the chain" hostile 100
+same "many words to a variadic exec on a small stack" --memory -- ./hostile words
+
+# --- descriptors, signals, limits --------------------------------------------------------------------------------------
+for how in descriptors waits_all signalfd preload_again limited; do
+	same "$how" -- ./hostile $how
+done
+same "$how, followed" --follow -- ./hostile preload_again
+same "a limit that a followed program inherits" --follow -- sh -c 'ulimit -v 2000000; exec ./hostile limited'
+same "a child that nobody waits for" --follow --memory -- ./hostile zombie
+[ "$(cases | sort | tr '\n' ' ')" = 'hostile hostile/2 ' ] && ! grep -q 'still runs' err
+result "a child that nobody waits for has its report" $? "$(cases)"
+timeout 60 env --ignore-signal=CHLD "$mew" record --memory --json r.json -- ./hostile return >out 2>err </dev/null
+code=$?
+[ $code = 0 ] && [ -s r.json ]
+result "under a parent that ignores the ends of children" $?
+timeout 60 env --ignore-signal=CHLD "$mew" record -q -- sh -c 'grep SigIgn /proc/self/status' >out 2>err </dev/null
+env --ignore-signal=CHLD sh -c 'grep SigIgn /proc/self/status' >alone
+cmp -s alone out
+result "... the program ignores them too" $?
+(ulimit -n 64 && timeout 60 "$mew" record -q -- sh -c 'ulimit -Sn' >out 2>err)
+[ "$(cat out)" = 64 ]
+result "the limits are those of a run without mew" $?
+run "$mew" record -q -- cat /proc/self/smaps
+awk '/^[0-9a-f]+-[0-9a-f]+ / { ours = /memfd:mew-record/ } ours && /^Size:/ { size = $2 }
+	ours && /^VmFlags:/ { n++; if (size > 65536 && !/ dd/) bad = 1 } END { exit n == 0 || bad }' out
+result "its memory is in no core file" $?
+
+# --- many processes -----------------------------------------------------------------------------------------------------
+same "vfork and exec of 300 programs" --memory -- ./hostile spawn 300
+[ "$(cases | wc -l)" = 1 ]
+result "... not followed" $?
+same "vfork and exec of 300 programs, followed" --follow --memory -- ./hostile spawn 300
+[ "$(cases | wc -l)" = 301 ]
+result "... each has its report" $? "$(cases | wc -l) of 301"
+same "forks without exec" --follow --memory -- ./hostile forks 20
+[ "$(cases | wc -l)" = 21 ]
+result "... each has its report" $? "$(cases | wc -l) of 21"
+(ulimit -n 40 && timeout 60 "$mew" record --follow --memory --json r.json -- ./hostile spawn 100 >out 2>err </dev/null
+	echo $? >code)
+code=$(cat code)
+./hostile spawn 100 >alone
+[ "$code" = 2 ] && cmp -s alone out && grep -q 'no descriptor was left' err && [ "$(cases | wc -l)" -gt 10 ]
+result "more processes than descriptors: those that were seen, and a line" $?
+
+# --- pipes, wrappers, much output ---------------------------------------------------------------------------------------
+seq 100000 >in
+same "standard input and much output" -- sort -rn
+same "a pipeline" --follow -- sh -c 'sort -n | sed s/1/2/ | tail -n 3'
+cases | grep -q '^sed$'
+result "a pipeline: each part has its report" $?
+rm -f in
+for wrapper in "timeout 30" "nice" "setsid --wait" "env A=1"; do
+	command -v "${wrapper%% *}" >/dev/null 2>&1 || { skip "under ${wrapper%% *}" "it is not installed"; continue; }
+	# shellcheck disable=SC2086 # words
+	same "under ${wrapper%% *}" --follow --memory -- $wrapper ./hostile return
+	reports "under ${wrapper%% *}: the program itself" hostile 100
+done
+printf '#!%s %s\n' "$work/hostile" return >script
+chmod +x script
+same "a script" --memory -- ./script
+reports "a script's interpreter" hostile 100
+
+# --- privileges ------------------------------------------------------------------------------------------------------------
+if [ "$(id -u)" = 0 ]; then
+	chmod 755 "$work"
+	same "one that drops privileges" -- ./hostile drop
+	same "one that drops privileges, then forks, followed" --follow -- ./hostile drop_fork
+	grep -q '^mew: record: 1 programs run by another user' err || cases | grep -q hostile/2
+	result "... its child is there or is said to be left out" $?
+else
+	skip "one that drops privileges" "only root has some"
+fi
+
+# --- what is refused -------------------------------------------------------------------------------------------------------
+refused() { # NAME PATTERN PROGRAM
+	run "$mew" record -- "$3"
+	complains "$1" 2 "$2"
+}
+patched() { # COPY OFFSET OCTAL: one byte of the program's header is another
+	cp hostile "$1" && printf "\\$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+if [ "$(uname -m)" = x86_64 ]; then
+	patched arm 18 267 && refused "a program for aarch64" 'arm is a program for another machine' ./arm
+	patched narrow 4 001 && refused "one of 32 bits" 'narrow is a program for another machine' ./narrow
+	for flags in "" --gbench-program; do
+		# shellcheck disable=SC2086
+		run "$mew" run $flags ./arm
+		complains "mew run $flags: a program for another machine" 2 'arm cannot be run: Exec format error'
+	done
+else
+	skip "a program for another machine" "the test makes one from x86-64"
+fi
+if gcc -static-pie -o pie fx_hostile.c -lpthread >/dev/null 2>&1; then
+	refused "a static one that can be moved" 'linked statically' ./pie
+else
+	skip "a static one that can be moved" "there is no static libc"
+fi
+if command -v musl-gcc >/dev/null 2>&1 && musl-gcc -o musl fx_hostile.c >/dev/null 2>&1; then
+	refused "one for musl" 'built for the C library musl' ./musl
+else
+	skip "one for musl" "musl-gcc is missing"
+fi
+echo 'package main
+func main() { println("static") }' >static.go
+if command -v go >/dev/null 2>&1 && CGO_ENABLED=0 GOFLAGS= GO111MODULE=off HOME=$work timeout 120 go build -o static_go static.go >/dev/null 2>&1; then
+	refused "a program of Go" 'linked statically' ./static_go
+else
+	skip "a program of Go" "go is missing or cannot build here"
+fi
+echo nonsense >text
+chmod +x text
+refused "what is no program" 'neither a program' ./text
+
+# --- allocators linked in, and interpreters with threads -----------------------------------------------------------------
+for file in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+	if ${CC:-gcc} -O1 -fno-builtin -o with fx_hostile.c -lpthread -Wl,--no-as-needed "-l:$file" >/dev/null 2>&1; then
+		same "$file linked" -- ./with return
+		reports "$file linked: exact" with 100
+	else
+		skip "$file linked" "it is not installed"
+	fi
+done
+works() { # NAME COMMAND...
+	name=$1
+	shift
+	if ! command -v "$1" >/dev/null 2>&1; then
+		skip "$name" "$1 is not installed"
+		return
+	fi
+	same "$name" --follow -- "$@"
+	grep -q '"status": *"MEW_OK"' r.json
+	result "$name: its report" $?
+}
+works "python3 with threads" /usr/bin/python3 -c 'import threading
+r = []
+t = [threading.Thread(target=lambda i=i: r.append(sum(len(str(k)) for k in range(20000 * i)))) for i in range(6)]
+[x.start() for x in t]; [x.join() for x in t]; print(sorted(r))'
+works "a process pool of python3" /usr/bin/python3 -c 'import multiprocessing, os
+def f(i): return i * i
+if __name__ == "__main__":
+    with multiprocessing.Pool(3) as p: print(p.map(f, range(50)))'
+works "perl with a pipe" perl -e 'open my $f, "-|", "seq 1000" or die; my $s = 0; $s += $_ while <$f>; print "$s\n"'
+finish
