@@ -60,6 +60,37 @@ for name in $(echo "$list" | tr , ' '); do
 		(.cases | map(select(.allocator == $of)) | map({(.key): .memory.total_allocations}) | add)' r.json >/dev/null
 	result "$name: the same allocations as under the C library" $?
 done
+
+# --- one that is plainly slower, in real processes
+cat >slow.c <<'C'
+#include <stddef.h>
+void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
+static void wait_a_little(void)
+{
+	for (volatile int i = 0; i < 200000; i++)
+		;
+}
+void *malloc(size_t n) { wait_a_little(); return __libc_malloc(n); }
+void *calloc(size_t n, size_t m) { return __libc_calloc(n, m); }
+void *realloc(void *p, size_t n) { return __libc_realloc(p, n); }
+void *memalign(size_t a, size_t n) { return __libc_memalign(a, n); }
+void *aligned_alloc(size_t a, size_t n) { return __libc_memalign(a, n); }
+void free(void *p) { __libc_free(p); }
+C
+if ${CC:-cc} -shared -fPIC -O1 -fno-builtin -w -o slow.so slow.c 2>log; then
+	run "$mew" run --max-time 0.4 --min-warmup-time 0 --memory=10 --allocator ./slow.so,system "$program"
+	check "one that waits in each malloc: the other one is marked" 0 '^[a-z]* on system .*fastest$'
+	[ "$(grep -c 'fastest$' out)" = 1 ]
+	result "... and it is not" $?
+	# whatever is preloaded already comes behind the one that is asked for
+	LD_PRELOAD=$work/slow.so run "$mew" run $short --json two.json --allocator "system,$work/slow.so" "$program"
+	check "two preloaded: the one that is asked for is used" 0
+	jq -e '.cases | map({(.allocator): .time.median_ns}) | add | ."slow.so" > 2 * .system' two.json >/dev/null
+	result "... in each process" $? "$(jq -c '.cases | map({(.allocator): .time.median_ns})' two.json)"
+else
+	skip "one that waits in each malloc" "the C library does not offer its malloc by another name"
+fi
 head -n 1 r.csv | grep -q ',threads,allocator,' && [ "$(wc -l <r.csv)" = $((rows + 1)) ]
 result "the column of CSV" $?
 run "$mew" report r.json

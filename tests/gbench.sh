@@ -94,6 +94,15 @@ run "$mew" run --gbench-program --memory --repetitions 3 --interleave --min-time
 check "random interleaving" 0
 has "its samples" figures sized/100/28 time_samples 3
 has "and the memory pass, which does without" figures sized/1000/24 memory_bytes_per_iteration 1024
+case $flags in
+*-DSKIPS*)
+	run "$mew" run --gbench-program --memory --min-time 0.001 -k '^(skipped|one_malloc)$' --csv figures ./shapes
+	check "one that is skipped with a message is no failure" 0 'skipped  *skipped: no such machine'
+	has "... and has no figures" figures skipped time_median_ns ''
+	has "... unlike the others" figures one_malloc memory_allocations_per_iteration 1
+	;;
+*) skip "one that is skipped with a message" "this release has none" ;;
+esac
 run "$mew" run --gbench-program --processes 2 --min-time 0.001 -F one_malloc --csv figures ./shapes
 has "fresh processes" figures one_malloc time_processes 2
 [ "$(wc -l <figures)" = 2 ]
@@ -161,8 +170,22 @@ own_output() { # NAME COMMAND...
 	result "$name: the JSON of repetitions" $?
 }
 
+compares() { # NAME: Google Benchmark's own comparison reads what the program wrote
+	if [ ! -e "$compare" ]; then
+		skip "$1: compare.py" "libbenchmark-tools is not installed"
+	elif ! python3 -c 'import scipy' 2>/dev/null; then
+		skip "$1: compare.py" "python3-scipy is not installed"
+	else
+		run python3 "$compare" --no-color benchmarks own.json own.json
+		check "$1: compare.py" 0 '^one_malloc  *+*0\.0000'
+		check "$1: compare.py, repetitions" 0 '^repeated.*_median'
+	fi
+}
+compare=${GBENCH_COMPARE:-/usr/share/benchmark/compare.py}
+
 own_output "preloaded by hand" env \
 	LD_PRELOAD="$libraries/libmew_hooks.so.0:$libraries/libmew_guest.so.0:$libraries/libmew_gbench.so.0" ./shapes
+compares "preloaded by hand"
 build ./linked -DENDS_WITH=0 -L"$libraries" -Wl,-rpath,"$libraries" -Wl,--no-as-needed -lmew_hooks -lmew_gbench -lmew_guest
 own_output "linked" ./linked
 run "$mew" run --gbench-program --memory --min-time 0.001 -F sized --csv figures ./linked

@@ -13,6 +13,10 @@ if [ ! -e "$builddir/.libs/libmew_hooks.so" ]; then
 fi
 srcdir=$(cd "$srcdir" && pwd)
 tree=$(cd "$MEW_GBENCH_TREE" && pwd) || exit 99
+if [ -e "$tree/tools/compare.py" ]; then
+	GBENCH_COMPARE=$tree/tools/compare.py
+	export GBENCH_COMPARE
+fi
 # shellcheck source=tests/tap.sh
 . "$srcdir/tests/tap.sh"
 
