@@ -11,6 +11,7 @@
 #include "cpu_ladder.h"
 #include "environment.h"
 #include "error.h"
+#include "guest_channel.h"
 #include "select.h"
 #include "unwinder.h"
 #include "worker.h"
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static volatile int interrupted;
 
@@ -246,6 +248,15 @@ int mew_cli_run(struct mew_cli *c)
 	return mew_cli_trace_end(&c->trace, r.measured, code); /* the workers have left, and their fragments are whole */
 }
 
+/* `mew run --gbench-program` started this program, whose cases would run without end where a list is wanted. */
+static bool is_taken_for_guest(void)
+{
+	const char *text = getenv(MEW_GUEST_ENVIRONMENT);
+	struct stat st;
+
+	return text != NULL && fstat(atoi(text), &st) == 0 && (uint64_t)st.st_size == MEW_GUEST_BYTES;
+}
+
 int mew_main(int argc, char **argv)
 {
 	struct mew_cli cli;
@@ -256,6 +267,10 @@ int mew_main(int argc, char **argv)
 	if (argc == 2 && strncmp(argv[1], MEW_WORKER_FLAG, strlen(MEW_WORKER_FLAG)) == 0)
 		return mew_worker_main(atoi(argv[1] + strlen(MEW_WORKER_FLAG)), strstr(argv[1], MEW_WORKER_KNOWN) != NULL);
 	(void)setlocale(LC_CTYPE, "");
+	if (is_taken_for_guest()) {
+		mew_cli_complain("this program is of mew and not of Google Benchmark: leave out --gbench-program");
+		return MEW_EXIT_USAGE;
+	}
 	code = mew_cli_parse(&cli, MEW_CLI_RUN, argc, argv);
 	if (code != MEW_EXIT_FINE)
 		return code;

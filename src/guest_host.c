@@ -195,8 +195,7 @@ static int launch(const struct mew_guest_host *h, const struct mew_guest_request
 		return pid;
 	if (pid > 0)
 		(void)mew_launch_end(pid, false);
-	errno = failure;
-	return mew_error_errno(err, MEW_E_INVALID, "%s cannot be run", h->program);
+	return mew_launch_refused(h->program, failure, err);
 }
 
 /* The frame at *at, which moves behind it; NULL when it is not complete yet. A program can write here what it wants. */

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -98,6 +99,27 @@ static int spawn(const struct mew_launch *s, char *const argv[], char *const env
 	return failure;
 }
 
+int mew_launch_refused(const char *program, int failure, struct mew_error *err)
+{
+	struct stat st;
+	const char *remedy;
+	int status;
+
+	if (stat(program, &st) != 0)
+		remedy = "; name it by its path, such as ./bench";
+	else if (S_ISDIR(st.st_mode))
+		remedy = "; it is a directory: name the program in it";
+	else if (failure == EACCES)
+		remedy = "; is it a program? then make it executable";
+	else if (failure == ENOENT)
+		remedy = "; the loader or interpreter that it names is missing";
+	else
+		remedy = failure == ENOEXEC ? "; it is no program of this machine" : "";
+	status = mew_error_set(err, MEW_E_INVALID, "%.120s cannot be run: %s%s", program, strerror(failure), remedy);
+	err->sys_errno = failure;
+	return status;
+}
+
 int mew_launch_worker(const struct mew_launch *s, struct mew_error *err)
 {
 	char flag[64], *setting, *name = strdup(s->program), **environment = environment_of(s->preload, &setting);
@@ -115,8 +137,7 @@ int mew_launch_worker(const struct mew_launch *s, struct mew_error *err)
 	free(name);
 	if (failure == 0)
 		return pid;
-	errno = failure;
-	(void)mew_error_errno(err, MEW_E_INVALID, "%s cannot be run", s->program);
+	(void)mew_launch_refused(s->program, failure, err);
 	return -1;
 }
 

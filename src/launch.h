@@ -23,6 +23,9 @@ struct mew_launch {
  */
 int mew_launch_worker(const struct mew_launch *s, struct mew_error *err);
 
+/* "x cannot be run: Permission denied; ...": fills err by an errno of exec, with what to do. Returns MEW_E_INVALID. */
+int mew_launch_refused(const char *program, int failure, struct mew_error *err);
+
 /*
  * Reap the worker and kill what its group left behind; returns its wait status. Without kill_first it gets two seconds
  * to leave by itself.

@@ -147,7 +147,14 @@ complains "a bad expression" 2 'regular expression'
 run "$mew" run -k 'matches nothing' "$bench"
 complains "a filter that matches nothing" 4 'matches'
 run "$mew" run ./not-there
-complains "a program that is not there" 2 'not-there'
+complains "a program that is not there" 2 'not-there.*name it by its path'
+run "$mew" run .
+complains "a directory" 2 'name the program in it'
+: >plain
+run "$mew" run ./plain
+complains "a file that is no program" 2 'make it executable'
+run "$mew" run --gbench-program "$bench"
+complains "a program of mew as one of Google Benchmark" 2 'leave out --gbench-program'
 run "$mew" run /bin/true
 complains "a program that is not a benchmark" 2 'not a mew program'
 run "$mew" run "$builddir/tests/fx_invalid"
