@@ -197,6 +197,24 @@ int mew_pair_calibrate(struct mew_pair *p, struct mew_pair_case *c, uint64_t tar
 	return status;
 }
 
+bool mew_pair_skips(struct mew_pair *p, const struct mew_pair_case *c)
+{
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
+		struct mew_request rq = request(c, side, MEW_PHASE_CALIBRATION_LOOPS);
+		struct mew_model *m = mew_model_new();
+		struct mew_error err;
+		int status = MEW_E_NOMEM;
+
+		rq.plan = (struct mew_block_plan){ .loops = 1, .exact = 1, .max_samples = 1 };
+		if (m != NULL)
+			status = alone(p, side, &rq, m, &err);
+		mew_model_free(m);
+		if (status != MEW_E_UNSUPPORTED || strstr(err.text, "skipped: ") == NULL)
+			return false;
+	}
+	return true;
+}
+
 /* Both sides have their set-up behind them before either is asked for samples. */
 static int open_both(struct mew_pair *p, const struct mew_pair_case *c, struct mew_error *err)
 {

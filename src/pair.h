@@ -77,6 +77,9 @@ int mew_pair_fresh(struct mew_pair *p, struct mew_error *err);
  */
 int mew_pair_calibrate(struct mew_pair *p, struct mew_pair_case *c, uint64_t target_ns, struct mew_error *err);
 
+/* Do both sides skip the case (mew_skip())? Each is run once. */
+bool mew_pair_skips(struct mew_pair *p, const struct mew_pair_case *c);
+
 /*
  * Let the head do known extra work: iterations that are a part of a sample, which must have enough of them for that.
  *

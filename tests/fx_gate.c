@@ -5,8 +5,8 @@
  * name holds   "slow" twice the work; "allocs" a block more; "fewer" a block less; "crash" dies in a sample; "leak" keeps
  *              a block; "idle" does nothing and says so to its check; "half" declares half the bytes; "fickle" allocates
  *              another number of blocks from process to process; "rude" prints, reads, and goes elsewhere; "loose" leaves
- *              a process in a session of its own; "stuck" does that and never ends a sample; "other" (compiled in) has
- *              further cases
+ *              a process in a session of its own; "stuck" does that and never ends a sample; "unable" skips; "other"
+ *              (compiled in) has further cases
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* readlink, also under -std=c11 */
@@ -95,6 +95,8 @@ MEW_BENCHMARK(spin, .expect = did_it)
 	uint64_t n = is_named("slow") ? 2 * WORK : WORK, done = 0;
 	bool dies = is_named("crash"), is_stuck = is_named("stuck");
 
+	if (is_named("unable"))
+		mew_skip(st, "no such processor");
 	if (is_named("rude"))
 		be_rude();
 	if (is_stuck || is_named("loose"))

@@ -15,7 +15,7 @@ case $srcdir in /*) ;; *) srcdir=$PWD/$srcdir ;; esac
 . "$srcdir/tests/tap.sh"
 XDG_STATE_HOME=$work/state # no calibration but ours
 export XDG_STATE_HOME
-for copy in base head half fickle-base fickle-head rude loose stuck allocs; do
+for copy in base head half fickle-base fickle-head rude loose stuck allocs unable unable-too; do
 	cp "$builddir/tests/fx_gate" "./fx-$copy" || exit 99
 done
 is() { # NAME GOT WANTED
@@ -51,6 +51,16 @@ gate allocs -k spin --memory 0 --base-rev v1 --head-rev v2 --workload-rev w1 --o
 is "mew and both programs are recorded with their build ids" \
 	"$(jq -r '[.mew_build_id, .base.build_id, .head.build_id] | map(test("^[0-9a-f]{16,}$")) | all' named/summary.json)" true
 is "and so are the revisions" "$(jq -r '[.base.revision, .head.revision, .workload_revision] | join(" ")' named/summary.json)" "v1 v2 w1"
+
+# what a side cannot run
+gate unable
+check "a case that one side skips is invalid" 4 'head: skipped: no such processor'
+run "$mew" gate --base ./fx-unable --head ./fx-unable-too --limit time=900% --calibration none --output skipped
+check "one that both skip is not compared, and the rest is" 0 'spin: skipped on both sides, so not compared: no such processor'
+is "its verdict is none" "$(jq -r '[.cases[] | .verdicts[0].outcome] | join(" ")' skipped/summary.json)" "absent pass"
+is "the comment counts it" "$(grep -c '; 1 skipped on both sides' skipped/mew-gate.md)" 1
+run "$mew" gate --base ./fx-unable --head ./fx-unable-too --calibration none -k spin --memory 0
+check "where all are skipped, nothing was compared" 4 'INVALID'
 
 # figures that are not exact
 run "$mew" gate --base ./fx-fickle-base --head ./fx-fickle-head --limit time=900% --calibration none -k blocks --output fickle-out

@@ -203,6 +203,10 @@ static int settle_case(struct mew_gate *g, struct mew_gate_case *c, struct mew_e
 	int status;
 
 	c->nverdicts = 0;
+	if (c->is_skipped) {
+		mew_verdict_exact(&g->rules, c->key, time, (double)NAN, (double)NAN, &c->verdicts[c->nverdicts++]);
+		return MEW_OK;
+	}
 	c->why[0] = '\0';
 	if (c->reason != NULL) {
 		mew_verdict_invalid(time, c->reason, &c->verdicts[c->nverdicts++]);
@@ -293,6 +297,11 @@ void mew_gate_words(const struct mew_verdict *v, char *text, size_t size)
 			       "not slower by more than %.3g %%", v->limit.percent);
 	else
 		(void)snprintf(text, size, v->n < v->least ? "%zu of at least %zu observations" : "no difference resolved", v->n, v->least);
+}
+
+const char *mew_gate_pairs(const struct mew_gate *g)
+{
+	return g->machines > 0 ? "pairs" : g->options->plan != NULL ? "pairs of runs" : "pairs of processes";
 }
 
 bool mew_gate_context_words(const struct mew_gate *g, const struct mew_gate_case *c, size_t k, char text[MEW_GATE_CONTEXT_BYTES])

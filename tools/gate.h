@@ -93,6 +93,7 @@ struct mew_gate_case {
 	struct mew_verdict verdicts[MEW_GATE_METRICS]; /* time first, when it was measured */
 	size_t nverdicts;
 	char *reason;                /* it failed on a side, or exists on one alone: invalid */
+	bool is_skipped;             /* on both sides: not compared, for the reason in `why` */
 	char why[160];               /* a word on the verdict of time; "" for none */
 };
 
@@ -215,6 +216,8 @@ int mew_gate_print(const struct mew_gate *g, struct mew_error *err);
 
 /* "slower by 1.8 % [1.6, 2.0]", "no difference resolved": what a verdict says. */
 void mew_gate_words(const struct mew_verdict *v, char *text, size_t size);
+/* "pairs of processes", "pairs of runs", "pairs": what an observation was. */
+const char *mew_gate_pairs(const struct mew_gate *g);
 #define MEW_GATE_CONTEXT_BYTES 192
 /* "third +12.3 % of the base (+11.9 to +12.8)": what the k-th context measured in a case. False: nothing. */
 bool mew_gate_context_words(const struct mew_gate *g, const struct mew_gate_case *c, size_t k, char text[MEW_GATE_CONTEXT_BYTES]);

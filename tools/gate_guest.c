@@ -153,7 +153,7 @@ static void check_identity(struct mew_gate *g)
 
 static int measure(struct guests *p)
 {
-	const struct mew_gate_method method = { p, NULL, observe };
+	const struct mew_gate_method method = { p, NULL, observe, NULL };
 	struct mew_gate *g = p->g;
 	struct mew_error err;
 	int code = choose_cases(p);

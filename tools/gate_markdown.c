@@ -377,13 +377,31 @@ static void put_worst(struct mew_writer *w, const struct place *at)
 	mew_gate_put_escaped(w, words);
 	mew_write_text(w, "**");
 	if (at->v->has_interval) {
-		mew_write_text(w, ", ");
-		put_percent(w, at->v->ratio);
 		mew_write_text(w, " (");
 		put_percent(w, at->v->interval.low);
 		mew_write_text(w, " … ");
 		put_percent(w, at->v->interval.high);
 		mew_writef(w, ") in %zu pairs", at->v->n);
+	}
+	mew_write_text(w, "\n\n");
+}
+
+/* How much was measured, and how far it can be trusted. */
+static void put_size(struct mew_writer *w, const struct mew_gate *g)
+{
+	char text[160], seconds[32] = "";
+	size_t skipped = 0;
+
+	for (size_t i = 0; i < g->ncases; i++)
+		skipped += g->cases[i].is_skipped;
+	if (g->machines == 0)
+		(void)snprintf(seconds, sizeof seconds, " in %.1f s", g->seconds);
+	mew_writef(w, "%zu case%s, %u %s%s", g->ncases, g->ncases == 1 ? "" : "s", g->processes, mew_gate_pairs(g), seconds);
+	if (skipped > 0)
+		mew_writef(w, "; %zu skipped on both sides", skipped);
+	if (g->calibration != NULL) {
+		mew_calibration_words(g->calibration, text, sizeof text);
+		mew_writef(w, "; %s", text);
 	}
 	mew_write_text(w, "\n\n");
 }
@@ -396,6 +414,7 @@ static void put_head(struct mew_writer *w, const struct mew_gate *g, const struc
 	if (worst != NULL)
 		put_worst(w, worst);
 	put_sides(w, g);
+	put_size(w, g);
 	put_paragraph(w, g->identity);
 	put_paragraph(w, mew_gate_sameness(g));
 	if (mew_gate_uncounted_words(g, text, sizeof text))

@@ -232,6 +232,13 @@ static int observe_case(void *data, struct mew_gate_case *c, struct mew_gate_obs
 	return observe(p, &p->pair, &c->pair, &p->scratch, out, err);
 }
 
+static bool skips(void *data, struct mew_gate_case *c)
+{
+	struct programs *p = data;
+
+	return mew_pair_skips(&p->pair, &c->pair);
+}
+
 /* What was replaced is another program: nothing of it is measured. */
 static int start_fresh(void *data, struct mew_error *err)
 {
@@ -264,7 +271,7 @@ static void observe_context(struct programs *p, size_t k, struct mew_gate_case *
 	struct mew_pair_case twin;
 	struct mew_error err;
 
-	if (c->reason != NULL || c->lost[k] || !context_case(&p->contexts[k], c, &twin))
+	if (c->reason != NULL || c->is_skipped || c->lost[k] || !context_case(&p->contexts[k], c, &twin))
 		return;
 	if (observe(p, &p->contexts[k], &twin, &p->scratch, &o, &err) == MEW_OK) {
 		o.context = true;
@@ -298,7 +305,7 @@ static void take_context(struct programs *p, size_t k)
 
 static int measure(struct programs *p)
 {
-	const struct mew_gate_method method = { p, start_fresh, observe_case };
+	const struct mew_gate_method method = { p, start_fresh, observe_case, skips };
 	struct mew_gate *g = p->g;
 	struct mew_error err;
 	int code = choose_cases(p);

@@ -160,8 +160,8 @@ static void put_headline(struct mew_writer *w, const struct mew_view *view, cons
 
 	mew_write_text(w, "verdict: ");
 	mew_write_styled(w, view, g->outcome == MEW_OUTCOME_PASS ? MEW_STYLE_BOLD : style_of(g->outcome), mew_gate_headline(g));
-	(void)snprintf(text, sizeof text, "   (%zu case%s, %u pairs of processes, %.1f s)\n", g->ncases, g->ncases == 1 ? "" : "s",
-		       g->processes, g->seconds);
+	(void)snprintf(text, sizeof text, "   (%zu case%s, %u %s, %.1f s)\n", g->ncases, g->ncases == 1 ? "" : "s", g->processes,
+		       mew_gate_pairs(g), g->seconds);
 	mew_write_text(w, text);
 	if (g->calibration != NULL) {
 		mew_calibration_words(g->calibration, text, sizeof text);
