@@ -208,19 +208,24 @@ int mew_cli_trace_check(const struct mew_cli_trace *t, char *const programs[], i
 	return MEW_EXIT_FINE;
 }
 
-static void on_broken_pipe(int signal)
+static void on_failed_write(int signal)
 {
 	(void)signal;
 }
 
-/* `mew run --trace | head` ends with a failed write and a trace, not in the middle. A handler, unlike SIG_IGN, is not inherited. */
-static void survive_pipes(void)
+/*
+ * `mew run --trace | head`, or a limit to the size of files, ends with a failed write and a trace, not in the middle. A
+ * handler, unlike SIG_IGN, is not inherited.
+ */
+static void survive_writes(void)
 {
-	struct sigaction before, sa = { .sa_handler = on_broken_pipe };
+	static const int signals[] = { SIGPIPE, SIGXFSZ };
+	struct sigaction before, sa = { .sa_handler = on_failed_write };
 
 	(void)sigemptyset(&sa.sa_mask);
-	if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-		(void)sigaction(SIGPIPE, &sa, NULL);
+	for (size_t i = 0; i < MEW_COUNTOF(signals); i++)
+		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+			(void)sigaction(signals[i], &sa, NULL);
 }
 
 int mew_cli_trace_begin(const struct mew_cli_trace *t)
@@ -234,7 +239,7 @@ int mew_cli_trace_begin(const struct mew_cli_trace *t)
 		return join_other(inherited);
 	if (!registered && atexit(discard) == 0)
 		registered = true;
-	survive_pipes();
+	survive_writes();
 	trace.pid = (int)getpid();
 	trace.npairs = 0;
 	if (begin(t) != MEW_EXIT_FINE) {

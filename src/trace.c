@@ -25,9 +25,15 @@ bool mew_trace_is_on(void)
 	return __atomic_load_n(&mew_trace_active_, __ATOMIC_RELAXED) != 0;
 }
 
-/* A free place becomes this thread's; NULL when there is none. */
+static MEW_HOT_TLS unsigned refused; /* 1 more than `freed` was when there was no place */
+
+/* A free place becomes this thread's; NULL when there is none: then it looks again when one was freed. */
 static struct mew_trace_thread *join(void)
 {
+	unsigned freed = __atomic_load_n(&mew_trace_threads_.freed, __ATOMIC_ACQUIRE);
+
+	if (refused == freed + 1)
+		return NULL;
 	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++) {
 		struct mew_trace_thread *t = &mew_trace_threads_.list[i];
 		int expected = MEW_TRACE_FREE;
@@ -46,6 +52,7 @@ static struct mew_trace_thread *join(void)
 		__atomic_store_n(&t->use, MEW_TRACE_USED, __ATOMIC_RELEASE);
 		return t;
 	}
+	refused = freed + 1;
 	return NULL;
 }
 

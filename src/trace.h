@@ -44,7 +44,8 @@ struct mew_trace_thread { /* use is atomic; the rest is written before it become
 
 struct mew_trace_threads {
 	struct mew_trace_thread list[MEW_TRACE_THREADS];
-	uint64_t lost; /* records of threads beyond the list; atomic */
+	uint64_t lost; /* records of threads beyond the list, and those that the file has no room for; atomic */
+	unsigned freed; /* how often a place became free; atomic */
 };
 extern struct mew_trace_threads mew_trace_threads_;
 

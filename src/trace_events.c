@@ -254,6 +254,8 @@ int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *s, 
 	size_t before = events->n;
 	bool is_array, usable = true;
 
+	if (s->bytes == 0)
+		return mew_error_set(err, MEW_E_INVALID, "%s: empty: the disk was full, or its process was stopped", s->name);
 	repair_utf8(s->text, s->bytes);
 	is_array = mew_cursor_peek(&c) == '[';
 	if (is_array)

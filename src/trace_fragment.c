@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -115,10 +116,23 @@ static bool open_again(struct mew_trace_fragment *f)
 	return f->fd >= 0 && is_ours(f, f->fd);
 }
 
+/* What is beyond the limit would bring SIGXFSZ to the program. */
+static size_t that_fit(const struct mew_trace_fragment *f, size_t bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || f->written + bytes <= limit.rlim_cur)
+		return bytes;
+	return f->written < limit.rlim_cur ? (size_t)(limit.rlim_cur - f->written) : 0;
+}
+
 void mew_trace_fragment_write(struct mew_trace_fragment *f, const char *text, size_t bytes)
 {
+	size_t all = bytes;
+
 	if (f->failed || bytes == 0)
 		return;
+	bytes = that_fit(f, bytes);
 	f->failed = !is_ours(f, f->fd) && !open_again(f);
 	while (bytes > 0 && !f->failed) {
 		ssize_t n = write(f->fd, text, bytes);
@@ -130,8 +144,11 @@ void mew_trace_fragment_write(struct mew_trace_fragment *f, const char *text, si
 		} else {
 			text += n;
 			bytes -= (size_t)n;
+			all -= (size_t)n;
+			f->written += (size_t)n;
 		}
 	}
+	f->failed = f->failed || all > 0;
 }
 
 void mew_trace_fragment_close(struct mew_trace_fragment *f)
@@ -146,4 +163,5 @@ void mew_trace_fragment_fork(struct mew_trace_fragment *f)
 	mew_trace_fragment_close(f);
 	f->name[0] = '\0';
 	f->failed = false;
+	f->written = 0;
 }

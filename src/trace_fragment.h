@@ -14,6 +14,7 @@
 struct mew_trace_fragment {
 	int fd;        /* -1: not open */
 	bool failed;   /* no more is written */
+	uint64_t written;
 	char directory[4000]; /* "": none */
 	char name[80]; /* in it; "": not made yet */
 	dev_t device;  /* which file it is: a program may close our descriptor, and have another file under its number */
@@ -38,7 +39,7 @@ int mew_trace_fragment_open(struct mew_trace_fragment *f, const char *path, stru
 bool mew_trace_fragment_make(struct mew_trace_fragment *f, int pid);
 
 /*
- * Append text. What cannot be written, since the disk is full, ends the file and not the run; then the file's last line
+ * Append text. What cannot be written, since the disk is full or the size of files is limited, ends the file and not the run; then the file's last line
  * has no end. Where the program closed our descriptor, the file is opened again.
  */
 void mew_trace_fragment_write(struct mew_trace_fragment *f, const char *text, size_t bytes);

@@ -21,6 +21,8 @@
 #include "trace_fragment.h"
 #include "trace_text.h"
 
+#define RECORDS_MAX ((uint64_t)32 << 20) /* bytes that a process writes of its rings; half of what is read of a file */
+
 static struct {
 	pthread_mutex_t lock;
 	int pid;             /* of the process that began it: a forked child must not write for it */
@@ -401,6 +403,10 @@ static void drain_thread(struct mew_trace_thread *t)
 		return;
 	gone = use == MEW_TRACE_LEFT || is_gone(t->owner); /* before the ring is emptied: nothing can follow */
 	while (mew_ring_pop(&t->ring, &r)) {
+		if (state.file.written >= RECORDS_MAX) { /* more than is read makes a file that nobody sees */
+			(void)__atomic_fetch_add(&mew_trace_threads_.lost, 1, __ATOMIC_RELAXED);
+			continue;
+		}
 		announce(t);
 		put_record(&r, state.is_main && t->tid == state.pid ? MEW_TRACE_MAIN_TID : t->tid);
 	}
@@ -412,8 +418,10 @@ static void drain_thread(struct mew_trace_thread *t)
 						       mew_os_now_ns() - o->start_ns },
 			   t->tid);
 	}
-	if (gone)
+	if (gone) {
 		__atomic_store_n(&t->use, MEW_TRACE_FREE, __ATOMIC_RELEASE);
+		(void)__atomic_fetch_add(&mew_trace_threads_.freed, 1, __ATOMIC_RELEASE);
+	}
 }
 
 static bool anything_waits(void)
@@ -434,11 +442,11 @@ void mew_trace_drain(void)
 
 	if (!mew_trace_is_on() || !anything_waits() || !ready())
 		return;
-	lost = __atomic_load_n(&mew_trace_threads_.lost, __ATOMIC_RELAXED);
-	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++) {
+	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++)
 		drain_thread(&mew_trace_threads_.list[i]);
+	lost = __atomic_load_n(&mew_trace_threads_.lost, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++)
 		lost += mew_ring_dropped(&mew_trace_threads_.list[i].ring);
-	}
 	if (lost != state.lost_said) {
 		event("M", NULL, "mew_dropped", 0);
 		mew_trace_text_add(&state.text, ",\"args\":{\"records\":%" PRIu64 "}", lost);

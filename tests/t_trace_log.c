@@ -15,6 +15,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #include "trace_check.h"
 #include "trace_fragment.h"
 #include "trace_log.h"
+#include "trace_merge.h"
 
 /* --- the writer's side ------------------------------------------------------------------------------------------ */
 
@@ -113,6 +115,79 @@ static void what_does_not_fit_is_counted(void **data)
 	text = rig_get_file(path);
 	free(text);
 	(void)snprintf(path, sizeof path, "tail -n 1 %s.out | grep -q '\"records\":7}'", rig_folder);
+	assert_int_equal(system(path), 0);
+}
+
+/* A file that is larger than what is read would be lost whole. */
+static void a_process_writes_no_more_than_is_read(void **data)
+{
+	struct mew_trace_verdict v;
+	struct mew_error err;
+	struct stat st;
+	char path[200];
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", rig_folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	for (unsigned turn = 0; turn < 30; turn++) {
+		for (unsigned i = 0; i < MEW_TRACE_RECORDS; i++)
+			mew_mark("a mark with a name that is as long as those of other people's programs sometimes are, or longer");
+		mew_trace_drain();
+	}
+	mew_trace_log_end();
+	assert_int_equal(stat(path, &st), 0);
+	assert_in_range(st.st_size, MEW_FRAGMENT_MAX / 4, MEW_FRAGMENT_MAX);
+	assert_int_equal(mew_trace_check(path, rig_say, &v, &err), MEW_OK);
+	assert_in_range(v.events, 10000, 29 * MEW_TRACE_RECORDS);
+	(void)snprintf(path, sizeof path, "tail -n 1 %s.out | grep -q '\"mew_dropped\".*\"records\":[1-9]'", rig_folder);
+	assert_int_equal(system(path), 0);
+}
+
+static pthread_barrier_t met, may_end;
+
+static void *one_of_many(void *data)
+{
+	mew_mark("one of many");
+	(void)pthread_barrier_wait(&met);
+	if (data == NULL) {
+		(void)pthread_barrier_wait(&may_end);
+		return NULL;
+	}
+	for (int i = 0; i < 2; i++) /* the first one ends; then the second wait is for the drain */
+		(void)pthread_barrier_wait(data);
+	mew_mark("after a place became free");
+	return NULL;
+}
+
+static void a_thread_without_a_place_gets_one_that_is_freed(void **data)
+{
+	enum { MANY = MEW_TRACE_THREADS + 1 };
+	pthread_t ids[MANY], late;
+	pthread_barrier_t turn;
+	struct mew_error err;
+	char path[200];
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s.out", rig_folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	assert_int_equal(pthread_barrier_init(&met, NULL, 2), 0);
+	assert_int_equal(pthread_barrier_init(&turn, NULL, 2), 0);
+	assert_int_equal(pthread_barrier_init(&may_end, NULL, MANY + 1), 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_int_equal(pthread_create(&ids[i], NULL, one_of_many, NULL), 0);
+		(void)pthread_barrier_wait(&met);
+	}
+	assert_int_equal(pthread_create(&late, NULL, one_of_many, &turn), 0);
+	(void)pthread_barrier_wait(&met);
+	(void)pthread_barrier_wait(&turn);
+	(void)pthread_barrier_wait(&may_end);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(pthread_join(ids[i], NULL), 0);
+	mew_trace_drain();
+	(void)pthread_barrier_wait(&turn);
+	assert_int_equal(pthread_join(late, NULL), 0);
+	mew_trace_log_end();
+	(void)snprintf(path, sizeof path, "grep -q 'after a place became free' %s.out && grep -q '\"mew_dropped\"' %s.out", rig_folder, rig_folder);
 	assert_int_equal(system(path), 0);
 }
 
@@ -242,6 +317,8 @@ int main(void)
 		cmocka_unit_test(sections_that_were_left_end_with_what_is_around_them),
 		cmocka_unit_test(records_of_threads_are_written),
 		cmocka_unit_test(what_does_not_fit_is_counted),
+		cmocka_unit_test(a_process_writes_no_more_than_is_read),
+		cmocka_unit_test(a_thread_without_a_place_gets_one_that_is_freed),
 		cmocka_unit_test(nothing_is_taken_without_a_trace),
 		cmocka_unit_test(a_section_that_ends_before_it_starts_is_refused),
 		cmocka_unit_test(a_directory_that_is_a_link_is_refused),
