@@ -80,6 +80,10 @@ else
 	[ "$(grep -c '^zlib/inflate/case:0 ' log)" = 2 ] || status=1
 	grep -q '^zlib/inflate/case:0_pvalue ' log || status=1
 	result "... row by row, with a test of the repetitions" $status
+	status=0
+	sed 's/"cpu_time"/"other_time"/' codec.gbench.json >broken.json
+	"$PYTHON" "$COMPARE_PY" --no-color benchmarks broken.json broken.json >log 2>&1 && status=1
+	result "... and refuses a row without CPU time, so that this means something" $status
 fi
 
 # --- the protobuf JSON parser
@@ -120,6 +124,10 @@ END
 	status=0
 	"$PYTHON" otlp.py hostile.otlp.json 3 >log 2>&1 || status=1
 	result "... of hostile names" $status
+	status=0
+	sed 's/"asInt":"/"asint":"/' codec.otlp.json >broken.json
+	"$PYTHON" otlp.py broken.json 100 >log 2>&1 && status=1
+	result "... and refuses a name it does not know, so that this means something" $status
 fi
 
 # --- a Markdown renderer

@@ -4,6 +4,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawn, spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expected, hostile, load } from './model.mjs';
@@ -39,6 +40,12 @@ function has(command, args) {
 	return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 }
 
+function foldedFiles(directory) {
+	return readdirSync(directory)
+		.filter((name) => readFileSync(join(directory, name)).length > 0)
+		.map((name) => join(directory, name));
+}
+
 // A report of a result; the path of the file or directory.
 function report(name, flag) {
 	const to = join(WORK, `${name}.${flag}`);
@@ -60,6 +67,25 @@ function top(file, index, unit) {
 			file]),
 		rows = out.split('\n').filter((line) => /^ *[0-9.]+[a-zA-Z]* +[0-9.]+% +[0-9.]+% /.test(line));
 	return { out, total: rows.reduce((sum, line) => sum + parseFloat(line), 0) };
+}
+
+function freePort() {
+	return new Promise((done) => {
+		const one = createServer().listen(0, '127.0.0.1', () => {
+			const { port } = one.address();
+			one.close(() => done(port));
+		});
+	});
+}
+
+// What a server says that may not listen yet.
+async function answer(url, lives) {
+	for (let tries = 0; tries < 240 && lives(); tries++) {
+		const page = await fetch(url).catch(() => null);
+		if (page) return page;
+		await new Promise((wake) => setTimeout(wake, 250));
+	}
+	throw new Error(`nobody answers at ${url}`);
 }
 
 function pprofFiles(directory, kind) {
@@ -106,6 +132,32 @@ test('go tool pprof shows inlined functions as such', go, () => {
 	const file = pprofFiles(report('golden', 'pprof'), 'cpu')[0];
 	equal(/^ +250000ns .* copy.*\(inline\)$/m.test(top(file, 'wall', 'ns').out), true, 'the inlined function');
 	equal(call('go', ['tool', 'pprof', '-top', file]).includes('Type: wall'), true, 'the type shown first');
+});
+
+test('go tool pprof groups by case and takes the difference of two profiles', go, () => {
+	const file = pprofFiles(report('golden', 'pprof'), 'cpu')[0],
+		root = call('go', ['tool', 'pprof', '-top', '-tagroot=case', '-nodefraction=0', file]);
+	equal(/^ +0 +0% +100% +\S+ +100% +zlib\/inflate/m.test(root), true, 'the case is the root of its stacks');
+	equal(/accounting for 0, /.test(call('go', ['tool', 'pprof', '-top', `-diff_base=${file}`, file])), true, 'no difference');
+});
+test('the pages of go tool pprof -http show a profile', go, async () => {
+	const file = pprofFiles(report('golden', 'pprof'), 'cpu')[0],
+		port = await freePort(),
+		server = spawn('go', ['tool', 'pprof', '-no_browser', `-http=127.0.0.1:${port}`, file], { stdio: 'ignore', detached: true });
+	try {
+		for (const view of ['top', 'flamegraph', 'peek', 'source']) {
+			const page = await answer(`http://127.0.0.1:${port}/ui/${view}?f=copy`, () => server.exitCode === null);
+			equal([page.status, /inflate/.test(await page.text())], [200, true], view);
+		}
+	} finally {
+		process.kill(-server.pid);
+	}
+});
+test('go tool pprof refuses a broken file, so that the checks above mean something', go, () => {
+	const whole = readFileSync(pprofFiles(report('golden', 'pprof'), 'cpu')[0]),
+		path = join(WORK, 'broken.pb.gz');
+	writeFileSync(path, whole.subarray(0, whole.length >> 1));
+	equal(has('go', ['tool', 'pprof', '-top', path]), false, 'it is taken');
 });
 
 // --- speedscope ----------------------------------------------------------------------------------------------------
@@ -160,6 +212,10 @@ for (const name of Object.keys(results)) {
 			for (const file of pprofFiles(report(name, 'pprof'), kind)) await opens(file, 'a.pb.gz');
 	});
 }
+for (const name of Object.keys(results))
+	test(`speedscope opens folded stacks: ${name}`, speedscope, async () => {
+		for (const file of foldedFiles(report(name, 'folded'))) await opens(file, 'a.folded');
+	});
 test('speedscope shows the times of mew', speedscope, async () => {
 	const text = await opens(report('golden', 'speedscope'), 'a.speedscope.json');
 	equal(/350\.00\u00b5s \(64%\)\s+250\.00\u00b5s \(45%\)\s+copy/.test(text), true, 'total and self time of the inlined function');
@@ -295,14 +351,16 @@ async function open(path, name) {
 	const log = [];
 	const reader = spawn(node24, [cli, '--daemon', path, '--session', name], { cwd: WORK, stdio: ['ignore', 'pipe', 'pipe'] });
 	for (const stream of [reader.stdout, reader.stderr]) stream.on('data', (text) => log.push(text));
+	const said = join(WORK, '.profiler-cli', name + '.log'),
+		refused = () => existsSync(said) && /Failed to load.*/.exec(readFileSync(said, 'utf8'));
 	session = name;
-	for (let tries = 0; tries < 120 && reader.exitCode === null; tries++) {
+	for (let tries = 0; tries < 120 && reader.exitCode === null && !refused(); tries++) {
 		await new Promise((wake) => setTimeout(wake, 500));
 		if (!existsSync(join(WORK, '.profiler-cli', name + '.sock'))) continue;
 		if (has(node24, [cli, 'status', '--session', name])) return reader;
 	}
 	reader.kill();
-	throw new Error(`the Firefox Profiler does not load ${path}: ${log.join('')}`);
+	throw new Error(`the Firefox Profiler does not load ${path}: ${refused() || log.join('')}`);
 }
 
 // Self values by name of function, those of places without a name together, and their total.
@@ -344,8 +402,44 @@ async function checkFirefox(name) {
 	}
 }
 
+// The importer counts whole values as samples; a name with a separator is another one there.
+async function checkFolded(name) {
+	const model = load(results[name]),
+		want = new Map();
+	for (const one of expected(model)) {
+		want.set(`${one.key} cpu`, one.cpu);
+		want.set(`${one.key} memory`, one.memory[0]);
+	}
+	const totals = [...want.values()].map((one) => one.total).filter(Boolean);
+	for (const file of foldedFiles(report(name, 'folded'))) {
+		const reader = await open(file, name + '-folded');
+		try {
+			const { total } = selfOf(0, 'timing', new Set()),
+				at = totals.indexOf(total);
+			equal(at >= 0, true, `${file}: ${total} is the sum of a case`);
+			totals.splice(at, 1);
+		} finally {
+			reader.kill();
+		}
+	}
+	equal(totals, [], 'sums of cases without a file');
+}
+
 for (const name of Object.keys(results))
 	test(`the Firefox Profiler shows mew's sums: ${name}`, firefox, () => checkFirefox(name));
+test("the Firefox Profiler shows mew's sums of folded stacks", firefox, () => checkFolded('golden'));
+test('the Firefox Profiler refuses a newer file, so that the checks above mean something', firefox, async () => {
+	const file = load(report('golden', 'firefox')),
+		path = join(WORK, 'newer.json');
+	file.meta.preprocessedProfileVersion = 9999;
+	writeFileSync(path, JSON.stringify(file));
+	let said = '';
+	await open(path, 'newer').then(
+		(reader) => reader.kill(),
+		(error) => (said = error.message)
+	);
+	equal(/version 9999/.test(said), true, 'a refusal');
+});
 
 // --- all of them ---------------------------------------------------------------------------------------------------
 
