@@ -124,7 +124,7 @@ function lists(kind, row) {
 		.map(([name, , help, columns]) =>
 			make(
 				'details',
-				make('summary', { title: help }, tidy(name)),
+				make('summary', { title: help }, tidy(name).replace(/^./, (c) => c.toUpperCase())),
 				make('div.wide', listTable(row.of[name], columns))
 			)
 		);
@@ -412,7 +412,7 @@ function drawDetails() {
 						'p.soft',
 						shown.view === 'callers'
 							? 'Each function by its own cost, then its callers.'
-							: 'Width: share of the weight above.'
+							: 'A frame is as wide as its share of: ' + report.metric()[0].toLowerCase() + '.'
 					)
 		].filter(Boolean)
 	);

@@ -108,7 +108,7 @@ function skipBracket(text, at) {
 	return text.length;
 }
 
-// A C++ name without template arguments and parameters.
+// A C++ name without template arguments, parameters, and the type that an instance of a template returns.
 function shorten(name) {
 	if (!/[<(]/.test(name)) return name;
 	let out = '';
@@ -126,7 +126,8 @@ function shorten(name) {
 		out += c;
 		i++;
 	}
-	return out.replace(/ (const|volatile|&|&&)*$/, '').trim() || name;
+	out = out.replace(/ (const|volatile|&|&&)*$/, '').trim() || name;
+	return /<.*\(/.test(name) && !/^<|operator|\[/.test(name) ? out.replace(/^.* (?!namespace\))/, '') : out;
 }
 
 function hashOf(text) {

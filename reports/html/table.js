@@ -109,7 +109,7 @@ function functionRow(f, index) {
 			: make(
 					'td',
 					percent(share),
-					samples > 0 && make('small', ' ±' + decimals(binomial(share, samples) * 100, 1))
+					samples > 0 && share > 0 && make('small', ' ±' + decimals(binomial(share, samples) * 100, 1))
 				),
 		make('td', number(sums.total[f], unit)),
 		was

@@ -212,6 +212,16 @@ test('details tell names, places, errors, inlining and missing names', async (pa
 	ok(pane.includes('unknown (libblob.so.3)') && pane.includes('stripped and no debug file'), pane);
 });
 
+test('a label has neither template arguments nor the type that is returned', async (page) => {
+	await open(page, 'codec', INFLATE + '&search=introsort');
+	await page.focus('#graph');
+	await page.keyboard.press('n');
+	await page.keyboard.press('Enter');
+	const [name, labels] = [await zoomed(page), await page.evaluate(() => window.mew.svg())];
+	ok(name.startsWith('void std::__introsort_loop<unsigned char*'), 'the name is whole: ' + name);
+	ok(labels.includes('>std::__introsort_loop</text>'), 'its label is short');
+});
+
 test('the table sorts, filters, adds up and leads to the callers', async (page) => {
 	await open(page, 'codec', INFLATE + '&view=table');
 	const cells = (n) =>
