@@ -81,7 +81,6 @@ static void clear_slot(struct mew_cpu_thread *t)
 	memset(&t->ring, 0, sizeof t->ring);
 	memset(&t->unwind, 0, sizeof t->unwind);
 	t->recent.n = t->recent.busy = 0;
-	t->recent.reused = 0;
 	t->unwind.recent = &t->recent;
 	memset(t->pcs, 0, sizeof t->pcs);
 }

@@ -31,7 +31,6 @@ struct mew_recent_step { /* one frame of the walk under way; the rule is MEW_RUL
 struct mew_unwind_recent { /* zero `n` and `busy`; the rest needs nothing. 8 KiB */
 	uint32_t n;    /* frames known */
 	uint32_t busy; /* a walk is under way: one that interrupts it does without */
-	uint64_t reused;     /* frames taken over so far */
 	uint64_t generation; /* of the snapshot */
 	uintptr_t entry_lo, entry_hi, stack_hi;
 	struct mew_trail_word end; /* the return address that ended the walk; at is 0 where a rule did */

@@ -404,7 +404,6 @@ static size_t walk_until_known(struct mew_unwind_thread *t, const struct mew_unw
 
 		*at = (struct mew_recent_step){ f.sp, f.bp, f.bx, MEW_RULE_NONE };
 		if (known > 0 && !f.leaf && mew_recent_meets(r, &known, f.ip, at, lost, pcs + n, max - n, &frame)) {
-			r->reused += frame;
 			met = frame + 1;
 			why = MEW_STOP_END;
 			break;
