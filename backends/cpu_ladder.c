@@ -17,6 +17,7 @@
 #include "cpu_perfring.h"
 #include "error.h"
 #include "os.h"
+#include "unwind_machine.h"
 
 #define TRIAL_NS ((uint64_t)100000)
 #define TRIAL_MOST_NS ((uint64_t)50000000) /* of CPU time: twelve of the slowest kernel tick in use, 4 ms */
@@ -206,11 +207,15 @@ static int give_up(const char *reason, int failed, struct mew_error *err)
 /* Why an engine is not even tried; NULL when it is. */
 static const char *why_untried(enum mew_clock clock, int engine)
 {
+	uint64_t mask;
+
 	if (engine != MEW_CPU_ENGINE_RING)
 		return NULL;
 	if (clock == MEW_CLOCK_WALL)
 		return "MEW_SAMPLER=ring: perf's clock stands still while a thread is off the processor, so it cannot "
 		       "sample wall time (use --clock cpu)";
+	if (mew_unwind_perf_registers(&mask) == 0)
+		return "MEW_SAMPLER=ring: copied stacks cannot be walked on this machine (unset it)";
 	if (mew_unwind_may_allocate())
 		return "MEW_SAMPLER=ring: libunwind cannot walk a copied stack (unset MEW_UNWINDER)";
 	return NULL;

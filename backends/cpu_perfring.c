@@ -20,6 +20,7 @@
 
 #include "os.h"
 #include "stackset.h"
+#include "unwind_machine.h"
 
 #define RING_BYTES ((size_t)4 << 20)   /* of a benchmark thread */
 #define RING_CREW_BYTES ((size_t)1 << 20)
@@ -58,54 +59,6 @@ static void watch_fork(void)
 {
 	(void)pthread_atfork(NULL, NULL, after_fork_in_child);
 }
-
-/* --- registers ---------------------------------------------------------------------------------------------------- */
-
-#ifdef __x86_64__
-#include <asm/perf_regs.h>
-
-/* In the order in which the kernel writes them. */
-static const struct {
-	unsigned of_perf;
-	int of_context;
-} registers[] = {
-	{ PERF_REG_X86_AX, REG_RAX },  { PERF_REG_X86_BX, REG_RBX },   { PERF_REG_X86_CX, REG_RCX },
-	{ PERF_REG_X86_DX, REG_RDX },  { PERF_REG_X86_SI, REG_RSI },   { PERF_REG_X86_DI, REG_RDI },
-	{ PERF_REG_X86_BP, REG_RBP },  { PERF_REG_X86_SP, REG_RSP },   { PERF_REG_X86_IP, REG_RIP },
-	{ PERF_REG_X86_R8, REG_R8 },   { PERF_REG_X86_R9, REG_R9 },    { PERF_REG_X86_R10, REG_R10 },
-	{ PERF_REG_X86_R11, REG_R11 }, { PERF_REG_X86_R12, REG_R12 },  { PERF_REG_X86_R13, REG_R13 },
-	{ PERF_REG_X86_R14, REG_R14 }, { PERF_REG_X86_R15, REG_R15 },
-};
-#define REGISTERS MEW_COUNTOF(registers)
-
-static uint64_t register_mask(void)
-{
-	uint64_t mask = 0;
-
-	for (size_t i = 0; i < REGISTERS; i++)
-		mask |= (uint64_t)1 << registers[i].of_perf;
-	return mask;
-}
-
-static void put_registers(ucontext_t *context, const uint64_t *values)
-{
-	for (size_t i = 0; i < REGISTERS; i++)
-		context->uc_mcontext.gregs[registers[i].of_context] = (greg_t)values[i];
-}
-#else
-#define REGISTERS ((size_t)0)
-
-static uint64_t register_mask(void)
-{
-	return 0; /* there is no table to walk by either */
-}
-
-static void put_registers(ucontext_t *context, const uint64_t *values)
-{
-	(void)context;
-	(void)values;
-}
-#endif
 
 /* --- the log of pauses -------------------------------------------------------------------------------------------- */
 
@@ -150,7 +103,8 @@ struct sample { /* as the kernel writes it for the sample_type of open_event() *
 /* The stack of a sample into t->pcs. */
 static size_t walk(struct mew_cpu_thread *t, const struct sample *s, enum mew_unwind_stop *stop)
 {
-	const uint64_t *size = s->values + REGISTERS, *words = size + 1;
+	uint64_t mask;
+	const uint64_t *size = s->values + mew_unwind_perf_registers(&mask), *words = size + 1;
 	struct mew_unwind_regs regs;
 	struct mew_unwind_copy copy;
 	ucontext_t context;
@@ -160,7 +114,7 @@ static size_t walk(struct mew_cpu_thread *t, const struct sample *s, enum mew_un
 	if (*size != 0)
 		bytes = words[*size / 8] & ~(uint64_t)7; /* what could be copied */
 	memset(&context, 0, sizeof context);
-	put_registers(&context, s->values);
+	mew_unwind_from_perf(&context, s->values);
 	mew_unwind_from_ucontext(&regs, &context);
 	copy = (struct mew_unwind_copy){ .lo = regs.sp, .hi = regs.sp + bytes, .words = words };
 	regs.copy = &copy;
@@ -266,14 +220,19 @@ static void drain(struct mew_cpu_thread *t)
 static int open_event(int tid)
 {
 	struct perf_event_attr attr;
+	uint64_t mask;
 
+	if (mew_unwind_perf_registers(&mask) == 0) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	memset(&attr, 0, sizeof attr);
 	attr.size = sizeof attr;
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = PERF_COUNT_SW_TASK_CLOCK;
 	attr.sample_period = 1000000000;
 	attr.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-	attr.sample_regs_user = register_mask();
+	attr.sample_regs_user = mask;
 	attr.sample_stack_user = MEW_CPU_COPY_BYTES;
 	attr.use_clockid = 1;
 	attr.clockid = CLOCK_MONOTONIC;
@@ -304,10 +263,6 @@ int mew_cpu_perfring_open(struct mew_cpu_thread *t)
 	struct mew_cpu_perfring *p;
 
 	(void)pthread_once(&once, watch_fork);
-	if (REGISTERS == 0) {
-		errno = EOPNOTSUPP;
-		return -1;
-	}
 	p = mew_os_reserve(sizeof *p);
 	if (p == NULL)
 		return -1;

@@ -11,31 +11,15 @@
 #include "cpu_timer.h"
 
 #include <sys/resource.h>
-#include <ucontext.h>
 
 #include "os.h"
+#include "unwind_machine.h"
 
 #include "hotpath.h"
 
 #define WAKE_MOST_NS ((uint64_t)20000) /* more than waking for a tick ever takes */
 #define PUT_OFF_MOST 64u
 #define GROWTH_MOST 16u
-
-/*
- * The syscall instruction leaves its return address in rcx; the kernel shows that address as where the thread is, or
- * the instruction two bytes before it, to be run again. On other processors every place may be a system call.
- */
-static bool is_in_syscall(const void *ucontext)
-{
-#ifdef __x86_64__
-	const greg_t *r = ((const ucontext_t *)ucontext)->uc_mcontext.gregs;
-
-	return r[REG_RCX] == r[REG_RIP] || r[REG_RCX] == r[REG_RIP] + 2;
-#else
-	(void)ucontext;
-	return true;
-#endif
-}
 
 void mew_cpu_rest_start(struct mew_cpu_thread *t, uint64_t wall_now, uint64_t cpu_now)
 {
@@ -94,7 +78,7 @@ static bool read_off(struct mew_cpu_thread *t, uint64_t wall_now, uint64_t *off_
 bool mew_cpu_rest_is_blocked(struct mew_cpu_thread *t, const void *ucontext, uint64_t wall_now)
 {
 	uint64_t elapsed = wall_now - t->rest.tick_ns, off = 0;
-	bool in_call = is_in_syscall(ucontext), is_known;
+	bool in_call = mew_unwind_in_syscall(ucontext), is_known;
 
 	t->rest.tick_ns = wall_now;
 	if (!in_call && wall_now < t->due_ns + t->period_ns / 4) {
@@ -110,7 +94,7 @@ bool mew_cpu_rest_is_asleep(struct mew_cpu_thread *t, const void *ucontext, uint
 {
 	struct mew_cpu_rest *rest = &t->rest;
 	uint64_t elapsed = wall_now - rest->wall_ns, ran = cpu_now - rest->cpu_ns;
-	bool does = is_in_syscall(ucontext) && ran < elapsed && is_sleep(rest, elapsed - ran, elapsed);
+	bool does = mew_unwind_in_syscall(ucontext) && ran < elapsed && is_sleep(rest, elapsed - ran, elapsed);
 
 	rest->wall_ns = wall_now;
 	rest->cpu_ns = cpu_now;

@@ -13,6 +13,7 @@
 
 #include "ehframe.h"
 #include "modules.h"
+#include "unwind_machine.h"
 #include "unwind_rules.h"
 
 #include "hotpath.h"
@@ -292,6 +293,24 @@ READS_STACKS void mew_unwind_from_ucontext(struct mew_unwind_regs *r, const void
 	*r = (struct mew_unwind_regs){ .ip = word_of(ucontext, PC_PLACE), .sp = word_of(ucontext, SP_PLACE),
 				       .bp = word_of(ucontext, X30_PLACE - 8), .bx = word_of(ucontext, X30_PLACE),
 				       .context = ucontext };
+}
+
+bool mew_unwind_in_syscall(const void *ucontext)
+{
+	(void)ucontext;
+	return true; /* svc leaves no trace in a register */
+}
+
+size_t mew_unwind_perf_registers(uint64_t *mask)
+{
+	*mask = 0;
+	return 0; /* load() knows no copies */
+}
+
+void mew_unwind_from_perf(void *ucontext, const uint64_t *values)
+{
+	(void)ucontext;
+	(void)values;
 }
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "unwind.h"
+#include "unwind_machine.h"
 
 #include "cfi.h"
 
@@ -31,4 +31,22 @@ size_t mew_unwind_by_table(struct mew_unwind_thread *t, const struct mew_unwind_
 void mew_unwind_from_ucontext(struct mew_unwind_regs *r, const void *ucontext)
 {
 	*r = (struct mew_unwind_regs){ .context = ucontext };
+}
+
+bool mew_unwind_in_syscall(const void *ucontext)
+{
+	(void)ucontext;
+	return true;
+}
+
+size_t mew_unwind_perf_registers(uint64_t *mask)
+{
+	*mask = 0;
+	return 0;
+}
+
+void mew_unwind_from_perf(void *ucontext, const uint64_t *values)
+{
+	(void)ucontext;
+	(void)values;
 }

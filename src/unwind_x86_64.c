@@ -12,6 +12,7 @@
 #include "ehframe.h"
 #include "modules.h"
 #include "unwind_code_x86_64.h"
+#include "unwind_machine.h"
 #include "unwind_recent.h"
 #include "unwind_rules.h"
 
@@ -457,13 +458,4 @@ size_t mew_unwind_by_table(struct mew_unwind_thread *t, const struct mew_unwind_
 	n = walk(t, regs, entry_lo, entry_hi, pcs, max, stop, trail);
 	trail->whole = trail->whole && *stop == MEW_STOP_END;
 	return n;
-}
-
-READS_STACKS void mew_unwind_from_ucontext(struct mew_unwind_regs *r, const void *ucontext)
-{
-	const greg_t *g = ((const ucontext_t *)ucontext)->uc_mcontext.gregs;
-
-	*r = (struct mew_unwind_regs){ .ip = (uintptr_t)g[REG_RIP], .sp = (uintptr_t)g[REG_RSP],
-				       .bp = (uintptr_t)g[REG_RBP], .bx = (uintptr_t)g[REG_RBX],
-				       .context = ucontext };
 }
