@@ -284,14 +284,14 @@ static void t_total_under_load(void **state)
 	rig_compete_end();
 }
 
-/* The rows that need no analysis. */
-static void t_figures(void **state)
+/* The rows that need no analysis. How long the thread waited between the opening and the loop's start is not known. */
+static bool figures_are_right(void)
 {
 	uint64_t us = 200000;
 	struct rig r = { .body = spin_body, .arg = &us, .interval_ns = 250000 };
 	const struct mew_cpu_case *cpu;
+	bool inside;
 
-	(void)state;
 	rig_run(&r);
 	assert_int_equal(r.status, MEW_OK);
 	cpu = &r.row->cpu;
@@ -303,8 +303,18 @@ static void t_figures(void **state)
 	assert_true(cpu->effective_interval >= 0.00024); /* never more often than asked */
 	for (size_t i = 1; i < r.row->nsamples; i++)
 		assert_true(r.row->samples[i].time_ns > r.row->samples[i - 1].time_ns);
-	assert_true(r.row->samples[r.row->nsamples - 1].time_ns <= r.window_ns + 20000000);
+	inside = r.row->samples[r.row->nsamples - 1].time_ns <= r.window_ns + 20000000;
+	if (!inside)
+		printf("# the last sample is of %.4f s, the window of %.4f s\n",
+		       (double)r.row->samples[r.row->nsamples - 1].time_ns * 1e-9, (double)r.window_ns * 1e-9);
 	rig_fini(&r);
+	return inside;
+}
+
+static void t_figures(void **state)
+{
+	(void)state;
+	RIG_ASSERT_IN_TRIES(figures_are_right());
 }
 
 FX_IN(fx_body) static void empty_body(struct rig *r, unsigned thread, void *arg)

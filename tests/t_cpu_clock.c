@@ -355,12 +355,13 @@ static void t_sleep_is_marked(void **state)
 	RIG_ASSERT_IN_TRIES(running_samples_are_not_blocked());
 }
 
-/* Returns the number of samples in ten naps. */
-static size_t samples_asleep(int engine)
+/* Ten naps are in no figure, but for a sample that each may have. */
+static bool sleep_is_skipped(int engine)
 {
 	struct mix m;
 	struct rig r = { .body = mix_body, .arg = &m, .clock = MEW_CLOCK_CPU, .engine = engine };
 	size_t n = 0;
+	bool adds_up;
 
 	rig_run(&r);
 	assert_int_equal(r.status, MEW_OK);
@@ -368,9 +369,9 @@ static size_t samples_asleep(int engine)
 		n += rig_passes(&r, &r.row->samples[i], FX_RANGE(fx_nap));
 	printf("# %s: %zu samples in 10 naps, weight %.3f s, CPU time %.3f s\n", r.row->cpu.engine, n,
 	       r.row->cpu.sample_weight, r.row->cpu.cpu_time);
-	assert_true(fabs(r.row->cpu.sample_weight - r.row->cpu.cpu_time) <= 0.02 * r.row->cpu.cpu_time);
+	adds_up = fabs(r.row->cpu.sample_weight - r.row->cpu.cpu_time) <= 0.02 * r.row->cpu.cpu_time;
 	rig_fini(&r);
-	return n;
+	return n <= 10 && adds_up;
 }
 
 static void t_cpu_clock_skips_sleep(void **state)
@@ -380,7 +381,7 @@ static void t_cpu_clock_skips_sleep(void **state)
 	(void)state;
 	for (size_t k = 0; k < MEW_COUNTOF(engines); k++) {
 		if (rig_has(engines[k]))
-			RIG_ASSERT_IN_TRIES(samples_asleep(engines[k]) <= 10); /* one for each nap at most */
+			RIG_ASSERT_IN_TRIES(sleep_is_skipped(engines[k]));
 	}
 }
 

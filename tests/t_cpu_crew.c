@@ -54,7 +54,7 @@ static bool try_churn(void)
 	for (unsigned i = 0; i < SHORT; i++)
 		truth += seconds(jobs[i].spent);
 	assert_int_equal(r.row->cpu.nby_thread, SHORT + 1);
-	assert_null(r.row->cpu.reason);
+	assert_false(says(&r, "thread")); /* a busy machine may slow the sampling, which is said */
 	assert_null(rig_why(&r, MEW_FIG_CPU_TIME));
 	ok = is_near("500 short threads", rig_self(&r, FX_RANGE(fx_one)), truth, 2 * SHORT);
 	rig_fini(&r);
@@ -323,7 +323,7 @@ static bool try_uneven(void)
 	for (unsigned i = 0; i < 2; i++)
 		ok = is_near("weight of a benchmark thread", cpu->by_thread[i].sample_weight,
 			     cpu->by_thread[i].wall_time, 2) && ok;
-	assert_true(cpu->by_thread[0].wall_time < cpu->by_thread[1].wall_time);
+	ok = cpu->by_thread[0].wall_time < cpu->by_thread[1].wall_time && ok;
 	mew_cpu_free(p);
 	return ok;
 }

@@ -253,17 +253,23 @@ static void t_stolen_signal_fails_the_row(void **state)
 }
 
 /* Given back before the end: the handler is mew's again, but the weights do not add up, and the row says so. */
-static void t_lent_signal_is_noted(void **state)
+static bool lent_signal_is_noted(void)
 {
 	int number = mew_cpu_signal_number();
 	struct rig r = { .body = lending_body, .arg = &number };
+	bool is_noted;
 
-	(void)state;
 	rig_run(&r);
 	assert_int_equal(r.status, MEW_OK);
-	assert_non_null(r.row->cpu.reason);
-	assert_non_null(strstr(r.row->cpu.reason, "% of the loop"));
+	is_noted = r.row->cpu.reason != NULL && strstr(r.row->cpu.reason, "% of the loop") != NULL;
 	rig_fini(&r);
+	return is_noted;
+}
+
+static void t_lent_signal_is_noted(void **state)
+{
+	(void)state;
+	RIG_ASSERT_IN_TRIES(lent_signal_is_noted()); /* where the first half waits for long, it is most of the loop */
 }
 
 int main(void)

@@ -22,8 +22,6 @@
 #include "os.h"
 #include "unwinder.h"
 
-#define TRIES 3
-
 FX_BOUNDS(fx_sleep);
 
 FX_IN(fx_sleep) static uint64_t sleep_ms(long ms)
@@ -66,12 +64,8 @@ static bool try_sleep(void)
 
 static void t_sleep(void **state)
 {
-	bool ok = false;
-
 	(void)state;
-	for (int i = 0; i < TRIES && !ok; i++)
-		ok = try_sleep();
-	assert_true(ok);
+	RIG_ASSERT_IN_TRIES(try_sleep());
 }
 
 FX_IN(fx_body) static void sort_body(struct rig *r, unsigned thread, void *arg)

@@ -200,7 +200,11 @@ static bool pool_is_right(const struct rig *r, const struct job *jobs)
 	ok = is_near("one", rig_self(r, FX_RANGE(fx_one)), seconds(jobs[0].spent), 2) && ok;
 	ok = is_near("three", rig_self(r, FX_RANGE(fx_two)), seconds(jobs[1].spent), 2) && ok;
 	/* whose stack is not known at first is known soon */
-	assert_true(passing(r, FX_RANGE(fx_two), FX_RANGE(fx_root)) * 10 >= rig_hits(r, FX_RANGE(fx_two)) * 8);
+	if (passing(r, FX_RANGE(fx_two), FX_RANGE(fx_root)) * 10 < rig_hits(r, FX_RANGE(fx_two)) * 8) {
+		printf("# %zu of %zu stacks lead to the thread's function\n",
+		       passing(r, FX_RANGE(fx_two), FX_RANGE(fx_root)), rig_hits(r, FX_RANGE(fx_two)));
+		ok = false;
+	}
 	return ok;
 }
 
