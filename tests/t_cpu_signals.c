@@ -1,6 +1,7 @@
 /*
  * t_cpu_signals.c - is the CPU backend a good guest: nothing after the window, foreign signals, fork, slow ticks.
- * Test program. Linked with --wrap=mew_unwind_walk, so that a test can make a tick slow.
+ * Test program. Linked with --wrap=mew_unwind_walk and --wrap=mew_cpu_engine_arm, so that a test can make a tick slow, and
+ * the setting of a timer.
  */
 #include "config.h"
 
@@ -54,6 +55,52 @@ FX_IN(fx_body) static void spin_body(struct rig *r, unsigned thread, void *arg)
 	(void)thread;
 	(void)fx_one(fx_us(*(const uint64_t *)arg));
 	__asm__ volatile("" : : : "memory");
+}
+
+/* --- a timer that is set as slowly as a test wants it -------------------------------------------------------------- */
+
+int __real_mew_cpu_engine_arm(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now, uint64_t delay_ns);
+int __wrap_mew_cpu_engine_arm(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now, uint64_t delay_ns);
+
+static volatile uint64_t arm_ticks; /* of the next one alone */
+
+FX_BOUNDS(fx_arming);
+
+FX_IN(fx_arming) int __wrap_mew_cpu_engine_arm(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now, uint64_t delay_ns)
+{
+	uint64_t from = fx_tsc(), ticks = arm_ticks;
+	int status;
+
+	arm_ticks = 0;
+	status = __real_mew_cpu_engine_arm(t, now, wall_now, delay_ns);
+	while (fx_tsc() - from < ticks)
+		;
+	return status;
+}
+
+static void arm_slowly(struct rig *r, unsigned thread, void *arg)
+{
+	(void)r;
+	(void)thread;
+	(void)arg;
+	(void)fx_one(fx_us(2000));
+}
+
+/* What sampling itself takes before the loop is no part of it, whatever interrupts it there. */
+static void t_arming_is_not_sampled(void **state)
+{
+	struct rig r = { .body = arm_slowly };
+	size_t seen = 0;
+
+	(void)state;
+	arm_ticks = fx_us(5000);
+	rig_run(&r);
+	assert_int_equal(r.status, MEW_OK);
+	assert_true(r.row->cpu.sample_count > 0);
+	for (size_t i = 0; i < r.row->nsamples; i++)
+		seen += rig_passes(&r, &r.row->samples[i], FX_RANGE(fx_arming));
+	rig_fini(&r);
+	assert_int_equal(seen, 0);
 }
 
 /* A tick that takes longer than the period would stop the program: the period grows instead, and the row says so. */
@@ -447,6 +494,7 @@ int main(void)
 		cmocka_unit_test(t_no_timer_left),
 		cmocka_unit_test(t_blocked_signals),
 		cmocka_unit_test(t_slow_ticks_back_off),
+		cmocka_unit_test(t_arming_is_not_sampled),
 		cmocka_unit_test(t_fork),
 		cmocka_unit_test(t_long_pause_is_left_alone),
 		cmocka_unit_test(t_pause_is_cheap),
