@@ -26,8 +26,39 @@ compile() { # NAME COMPILER FLAGS... FILE
 	fi
 }
 
+# the public headers alone, under what strict projects ask for
+cat >"$work/headers.c" <<'END'
+#include <mew.h>
+#include <mew/guest.h>
+#include <mew/pool.h>
+#include <mew/trace.h>
+MEW_BENCHMARK(strict)
+{
+	MEW_LOOP(st) {
+		MEW_PAUSED(st) {
+			mew_clobber();
+		}
+		mew_section("section")
+			mew_mark("mark");
+		mew_assert_no_alloc {
+			mew_keep(mew_iterations(st));
+		}
+	}
+}
+MEW_MAIN()
+END
+cp "$work/headers.c" "$work/headers.cc"
+strict="$flags -Wconversion -Wsign-conversion -Wcast-qual -Wundef"
+
 # shellcheck disable=SC2086 # flags are words
 {
+	for compiler in g++ clang++; do
+		compile "$compiler, headers alone and strict" $compiler -std=c++11 $strict -Wold-style-cast \
+			-Wzero-as-null-pointer-constant "$work/headers.cc"
+	done
+	for compiler in gcc clang; do
+		compile "$compiler, headers alone and strict" $compiler -std=c11 $strict -Wstrict-prototypes "$work/headers.c"
+	done
 	for compiler in g++ clang++; do
 		for standard in c++11 c++14 c++17 c++20; do
 			compile "$compiler $standard" $compiler -std=$standard $flags "$source/tests/cxx_header.cc"

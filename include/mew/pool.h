@@ -45,10 +45,19 @@ struct mew_pool_watch_ { /* private: who listens */
 };
 extern const struct mew_pool_watch_ *mew_pool_watch_v1_ __attribute__((weak, visibility("default")));
 
+#ifdef __cplusplus
+#define MEW_POOL_NULL_ nullptr
+#else
+#define MEW_POOL_NULL_ NULL
+#endif
+
 static inline const struct mew_pool_watch_ *mew_pool_listener_(void)
 {
-	return &mew_pool_watch_v1_ ? __atomic_load_n(&mew_pool_watch_v1_, __ATOMIC_ACQUIRE)
-				   : (const struct mew_pool_watch_ *)0;
+	const struct mew_pool_watch_ *watch = MEW_POOL_NULL_;
+
+	if (&mew_pool_watch_v1_ != MEW_POOL_NULL_)
+		watch = __atomic_load_n(&mew_pool_watch_v1_, __ATOMIC_ACQUIRE);
+	return watch;
 }
 
 /*
@@ -61,7 +70,7 @@ static inline void mew_pool_alloc(struct mew_pool *pool, const void *block, size
 {
 	const struct mew_pool_watch_ *watch = mew_pool_listener_();
 
-	if (__builtin_expect(watch != (const struct mew_pool_watch_ *)0, 0))
+	if (__builtin_expect(watch != MEW_POOL_NULL_, 0))
 		watch->alloc(pool, block, bytes);
 }
 
@@ -70,7 +79,7 @@ static inline void mew_pool_free(struct mew_pool *pool, const void *block)
 {
 	const struct mew_pool_watch_ *watch = mew_pool_listener_();
 
-	if (__builtin_expect(watch != (const struct mew_pool_watch_ *)0, 0))
+	if (__builtin_expect(watch != MEW_POOL_NULL_, 0))
 		watch->free(pool, block);
 }
 
@@ -79,7 +88,7 @@ static inline void mew_pool_reset(struct mew_pool *pool)
 {
 	const struct mew_pool_watch_ *watch = mew_pool_listener_();
 
-	if (__builtin_expect(watch != (const struct mew_pool_watch_ *)0, 0))
+	if (__builtin_expect(watch != MEW_POOL_NULL_, 0))
 		watch->reset(pool);
 }
 

@@ -87,12 +87,15 @@ static inline void mew_mark(const char *name)
  * A line of its own for what belongs to no thread, such as requests: its sections may overlap, begin on one thread and
  * end on another (mew_section_end() ends them), or lie in the past.
  */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* g++ would warn that it has the name of a constructor */
 static inline struct mew_stream mew_stream(const char *name)
 {
 	struct mew_stream s = { name };
 
 	return s;
 }
+#pragma GCC diagnostic pop
 static inline struct mew_section mew_stream_begin(struct mew_stream stream, const char *name)
 {
 	struct mew_section s = { name, stream.name_, 0 };
