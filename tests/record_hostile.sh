@@ -85,6 +85,7 @@ timeout 60 env --ignore-signal=CHLD "$mew" record -q -- sh -c 'grep SigIgn /proc
 env --ignore-signal=CHLD sh -c 'grep SigIgn /proc/self/status' >alone
 cmp -s alone out
 result "... the program ignores them too" $?
+# shellcheck disable=SC3045 # every shell of Linux has it
 (ulimit -n 64 && timeout 60 "$mew" record -q -- sh -c 'ulimit -Sn' >out 2>err)
 [ "$(cat out)" = 64 ]
 result "the limits are those of a run without mew" $?
@@ -103,6 +104,7 @@ result "... each has its report" $? "$(cases | wc -l) of 301"
 same "forks without exec" --follow --memory -- ./hostile forks 20
 [ "$(cases | wc -l)" = 21 ]
 result "... each has its report" $? "$(cases | wc -l) of 21"
+# shellcheck disable=SC3045
 (ulimit -n 40 && timeout 60 "$mew" record --follow --memory --json r.json -- ./hostile spawn 100 >out 2>err </dev/null
 	echo $? >code)
 code=$(cat code)
@@ -170,7 +172,7 @@ else
 fi
 echo 'package main
 func main() { println("static") }' >static.go
-if command -v go >/dev/null 2>&1 && CGO_ENABLED=0 GOFLAGS= GO111MODULE=off HOME=$work timeout 120 go build -o static_go static.go >/dev/null 2>&1; then
+if command -v go >/dev/null 2>&1 && env CGO_ENABLED=0 GOFLAGS='' GO111MODULE=off HOME="$work" timeout 120 go build -o static_go static.go >/dev/null 2>&1; then
 	refused "a program of Go" 'linked statically' ./static_go
 else
 	skip "a program of Go" "go is missing or cannot build here"
