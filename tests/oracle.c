@@ -74,7 +74,7 @@ bool __wrap_mew_recent_holds(const struct mew_unwind_recent *r, size_t frame, ui
 }
 
 /* The C library has no unwind information: what cannot be known must be cut, for that very reason. */
-#ifdef CALLS_ALONE
+#ifdef NO_TABLES
 static const bool cut_expected = true;
 #else
 static const bool cut_expected = false;
@@ -153,6 +153,17 @@ static bool agrees_with_calls(const uintptr_t *pcs, size_t n)
 	return memcmp(pcs + 1 + depth, base[level].pcs, base[level].n * sizeof pcs[0]) == 0;
 }
 
+/* Who has only the executed calls does not know where a jump leads: to code. */
+static bool is_jump_target(uintptr_t pc, uintptr_t other)
+{
+#ifdef CALLS_ALONE
+	(void)other;
+	return mew_modules_is_code(mew_modules_current(), pc);
+#else
+	return pc == other;
+#endif
+}
+
 /*
  * A jump to another frame is under way: frame 1 is where it goes, and what is above are the calls that it does not leave.
  * libunwind does not know how such a frame ends.
@@ -165,7 +176,7 @@ static bool agrees_with_jump(const uintptr_t *pcs, size_t n, const uintptr_t *ot
 	if (map == NULL || map->table == NULL ||
 	    mew_rule_kind(mew_unwind_table_rule(map->table, pcs[0])) != MEW_RULE_JUMP)
 		return false;
-	if (n < 2 + base[level].n || nother < 2 || other[1] != pcs[1])
+	if (n < 2 + base[level].n || nother < 2 || !is_jump_target(pcs[1], other[1]))
 		return false;
 	kept = n - 2 - base[level].n;
 	if (kept > depth)

@@ -57,7 +57,7 @@ build_parts "$cc" "" || {
 
 number=0
 failed=0
-echo "1..17"
+echo "1..22"
 for compiler in gcc clang; do
 	for level in -O0 -O2 -O3; do
 		for frame in -fomit-frame-pointer -fno-omit-frame-pointer; do
@@ -65,15 +65,29 @@ for compiler in gcc clang; do
 		done
 	done
 done
+for compiler in gcc clang; do
+	run_one "$compiler -Os" "$compiler" "-Os" "-Wl,-z,now" "-lunwind"
+	run_one "$compiler -O3, whole program at link time" "$compiler" "-O3 -flto" "-O3 -flto -fuse-ld=$([ "$compiler" = clang ] && echo lld || echo bfd)" "-lunwind"
+done
 run_one "bound lazily, with branch tracking" gcc "-O2 -fcf-protection" "-Wl,-z,lazy -Wl,-z,ibtplt" "-lunwind"
 run_one "linked by lld, whose stubs have no rules" clang "-O2" "-fuse-ld=lld -Wl,-z,lazy" "-lunwind"
 run_one "static, without a search table" gcc "-O2" "-static" "-lunwind -llzma"
+
+# no libunwind can be linked into it: by calls alone
+if build_parts "$cc" "-fPIE -DCALLS_ALONE" 2>"$work/log"; then
+	run_one "static, position-independent" "$cc" "-O2 -fPIE -DCALLS_ALONE" "-static-pie" ""
+else
+	sed 's/^/# /' "$work/log"
+	number=$((number + 1))
+	echo "not ok $number - static, position-independent: mew does not build"
+	failed=1
+fi
 
 # musl has no unwind information: there a stack may be cut, and must not be wrong. Without libunwind, by calls alone
 for link in "" -static; do
 	name="musl, dynamic"
 	[ -z "$link" ] || name="musl, static"
-	if command -v musl-gcc >/dev/null && build_parts musl-gcc -DCALLS_ALONE 2>"$work/log"; then
+	if command -v musl-gcc >/dev/null && build_parts musl-gcc "-DCALLS_ALONE -DNO_TABLES" 2>"$work/log"; then
 		run_one "$name" musl-gcc "-O2 -fno-omit-frame-pointer -DCALLS_ALONE" "$link" ""
 	else
 		number=$((number + 1))
