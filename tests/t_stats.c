@@ -209,6 +209,7 @@ static void test_degenerate(void **state)
 	assert_true(mew_stats_quantile_sorted(one, 1, 0) == 7 && mew_stats_quantile_sorted(one, 1, 1) == 7);
 	assert_true(mew_stats_mad(one, 1, 7, scratch) == 0);
 	assert_true(mew_stats_median_sorted(two, 2) == 2.5);
+	assert_true(mew_stats_median((double[]){ 9, 1, 5, 3 }, 4) == 4 && isnan(mew_stats_median((double[]){ (double)NAN, 1 }, 2)));
 	assert_true(mew_stats_stddev(same, 4) == 0 && mew_stats_mad(same, 4, 3, scratch) == 0);
 	assert_true(mew_stats_quantile_sorted(same, 4, 0.37) == 3);
 	assert_true(isnan(mew_stats_quantile_sorted(two, 2, -0.1)) && isnan(mew_stats_quantile_sorted(two, 2, 1.1)));
