@@ -1,6 +1,6 @@
 // firefox.mjs - the report in Firefox, by real keys and pointer: what depends on the browser and not on the data.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { INFLATE, equal, focused, ok, pageFile, point, report, state, test, zoomed } from './browser.mjs';
@@ -310,7 +310,9 @@ test('the view is saved, and what is hostile is text in the picture too', async 
 		}, what);
 		const file = join(folder, name.replace('Saved as ', ''));
 		ok(file.endsWith('.' + suffix), name);
-		for (let i = 0; i < 100 && !existsSync(file); i++) await new Promise((done) => setTimeout(done, 100));
+		// the name is taken at once, by an empty file; what arrives stands beside it until it is whole
+		const arrived = () => existsSync(file) && statSync(file).size > 0 && !readdirSync(folder).some((one) => one.endsWith('.part'));
+		for (let i = 0; i < 600 && !arrived(); i++) await new Promise((done) => setTimeout(done, 100));
 		files.push(readFileSync(file));
 	}
 	const bad = await page.evaluate((source) => {
