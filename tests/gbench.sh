@@ -173,15 +173,17 @@ own_output() { # NAME COMMAND...
 compares() { # NAME: Google Benchmark's own comparison reads what the program wrote
 	if [ ! -e "$compare" ]; then
 		skip "$1: compare.py" "libbenchmark-tools is not installed"
-	elif ! python3 -c 'import scipy' 2>/dev/null; then
+	elif ! "$python" -c 'import scipy' 2>/dev/null; then
 		skip "$1: compare.py" "python3-scipy is not installed"
 	else
-		run python3 "$compare" --no-color benchmarks own.json own.json
+		run "$python" "$compare" --no-color benchmarks own.json own.json
 		check "$1: compare.py" 0 '^one_malloc  *+*0\.0000'
 		check "$1: compare.py, repetitions" 0 '^repeated.*_median'
 	fi
 }
 compare=${GBENCH_COMPARE:-/usr/share/benchmark/compare.py}
+python=${PYTHON:-/usr/bin/python3} # where Debian's scipy is
+[ -x "$python" ] || python=python3
 
 own_output "preloaded by hand" env \
 	LD_PRELOAD="$libraries/libmew_hooks.so.0:$libraries/libmew_guest.so.0:$libraries/libmew_gbench.so.0" ./shapes
