@@ -390,6 +390,20 @@ static int parse(struct mew_cli *c, enum mew_cli_command command, int argc, char
 	return MEW_EXIT_FINE;
 }
 
+/* Two reports in one file: the second would take the first one's place, or stand behind it. */
+static int check_outputs(const struct mew_cli *c)
+{
+	for (size_t i = 0; i < c->noutputs; i++)
+		for (size_t k = 0; k < i; k++)
+			if (c->outputs[i].report->shape == MEW_REPORT_FILE && strcmp(c->outputs[i].path, c->outputs[k].path) == 0) {
+				mew_cli_complain("--%s and --%s both write to %s: name two files", c->outputs[k].report->name,
+						 c->outputs[i].report->name,
+						 strcmp(c->outputs[i].path, "-") == 0 ? "standard output" : c->outputs[i].path);
+				return MEW_EXIT_USAGE;
+			}
+	return MEW_EXIT_FINE;
+}
+
 static int complete_record(struct mew_cli *c)
 {
 	if (!c->passes[MEW_PASS_MEMORY] && !c->passes[MEW_PASS_CPU])
@@ -436,6 +450,8 @@ int mew_cli_parse(struct mew_cli *c, enum mew_cli_command command, int argc, cha
 	c->trace.argc = argc;
 	c->trace.argv = argv;
 	code = parse(c, command, argc, argv);
+	if (code == MEW_EXIT_FINE)
+		code = check_outputs(c);
 	if (code != MEW_EXIT_FINE)
 		return code;
 	return record ? complete_record(c) : complete_run(c);
