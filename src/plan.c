@@ -54,7 +54,9 @@ static void summarise(struct mew_plan_pass *r)
 	for (size_t i = 0; i < r->n; i++) {
 		struct mew_case *row = r->cases[i].dead ? NULL : case_of(r->model, &r->cases[i]);
 
-		if (row != NULL && r->pass == MEW_PASS_TIME)
+		if (row != NULL && r->pass == MEW_PASS_TIME && r->o->dry_run)
+			mew_summarise_dry(r->model, row);
+		else if (row != NULL && r->pass == MEW_PASS_TIME)
 			mew_summarise_time(r->model, row, r->o->latency);
 		row = row != NULL ? case_of(r->model, &r->cases[i]) : NULL;
 		if (row != NULL && row->left_threads)

@@ -152,3 +152,14 @@ void mew_summarise_time(struct mew_model *m, struct mew_case *c, bool latency)
 	free(s.cpu);
 	free(s.scratch);
 }
+
+void mew_summarise_dry(struct mew_model *m, struct mew_case *c)
+{
+	if (c == NULL || mew_model_row(m, c, MEW_KIND_TIME) == NULL)
+		return;
+	c->time.profiler = "loop";
+	if (c->nruns == 0)
+		mew_model_fail(m, c, MEW_KIND_TIME, MEW_E_INVALID, "the run ended before this case");
+	else
+		mew_model_note(m, c, MEW_KIND_TIME, "it ran once, and --dry-run measures nothing");
+}

@@ -65,7 +65,9 @@ check "... as the result says" 0 '^"iterations":1000$'
 run "$mew" run --latency --max-time 0.05 -k fine -v "$bench"
 check "--latency times single calls" 0 'latency'
 run "$mew" run --dry-run -k 'good/' "$bench"
-check "--dry-run runs every case once" 0 'good/threads'
+check "--dry-run runs every case once" 0 'good/threads *it ran once'
+run "$mew" run --dry-run -k 'good/fine' --csv - "$bench"
+check "... and has no figures" 0 '^good/fine,[^,]*,[^,]*,1,MEW_OK,"*it ran once[^,]*,[^,]*,,,,,,'
 run "$mew" run $fast --hook counting -k 'good/fine' --json h.json "$bench"
 check "--hook runs the program's hook" 0
 run grep -c '"blocks"' h.json
@@ -125,6 +127,8 @@ run "$mew" list --json x.json "$bench"
 complains "list takes no flag of run" 2 'there is no flag --json'
 run "$mew" report -k fine r.json
 complains "nor does report" 2 'there is no flag -k'
+run "$mew" run --json - --csv - "$bench"
+complains "two reports on standard output" 2 'both write to standard output'
 run "$mew" report --dump --csv - r.json
 complains "runs or a report" 2 '--dump does not go with --csv'
 for command in run list report; do
