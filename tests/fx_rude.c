@@ -2,6 +2,7 @@
  * fx_rude.c - cases that do to their process what a benchmark should not: for rude.sh.
  * Test. Each makes exactly one allocation of 10 bytes an iteration.
  */
+#define _GNU_SOURCE 1
 #include <mew.h>
 
 #include <stdio.h>
