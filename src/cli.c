@@ -40,6 +40,24 @@ void mew_cli_complain(const char *format, ...)
 	free(text);
 }
 
+#define HELP_COLUMNS 80
+
+void mew_cli_help_entry(FILE *to, int width, const char *shown, const char *help)
+{
+	int column = fprintf(to, "  %-*s", width, shown);
+
+	for (const char *word = help; *word != '\0';) {
+		int length = (int)strcspn(word, " ");
+
+		if (column > width + 2 && column + 1 + length > HELP_COLUMNS)
+			column = fprintf(to, "\n  %*s", width, "") - 1;
+		column += fprintf(to, " %.*s", length, word);
+		word += length;
+		word += strspn(word, " ");
+	}
+	(void)fputc('\n', to);
+}
+
 /* --- values ----------------------------------------------------------------------------------------------------- */
 
 int mew_cli_bad(const char *shown, const char *value, const char *want)

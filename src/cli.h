@@ -65,7 +65,14 @@ int mew_cli_parse(struct mew_cli *c, enum mew_cli_command command, int argc, cha
 /* Was --help or --version asked for? Then it is on standard output, and there is nothing else to do. */
 bool mew_cli_told(const struct mew_cli *c, enum mew_cli_command command, const char *usage);
 
-/* The flags of a command with one line each, on `to`. */
+/*
+ * An entry of --help: what is typed, then what it means, which is broken at blanks where a line would pass 80 columns.
+ *
+ * width    columns of `shown`; a longer one moves its text to the right
+ */
+void mew_cli_help_entry(FILE *to, int width, const char *shown, const char *help);
+
+/* The flags of a command, an entry each, on `to`. */
 void mew_cli_help(FILE *to, enum mew_cli_command command, const char *usage);
 
 /* Measure the programs, print the tables, write the files. Returns the exit code. */

@@ -116,14 +116,17 @@ static const char *codes(enum mew_cli_command command)
 	case REPORT:
 		return "Exit code: 0 fine; 2 usage or environment.";
 	case RECORD:
-		return "Tables go to standard error. Exit code: the command's; 128 and the number of the signal that ended it;\n"
-		       "2 it was not run, or the report failed; 126 and 127 it cannot be run, is not found.";
+		return "Tables go to standard error. Exit code: the command's; 128 and the number of the\n"
+		       "signal that ended it; 2 it was not run, or the report failed; 126 and 127 it\n"
+		       "cannot be run, is not found.";
 	case RUN:
 	default:
-		return "Exit code: 0 fine; 1 a case failed; 2 usage or environment; 4 nothing measured or invalid.\n"
-		       "With --versus: 0 a difference; 3 none that was resolved.";
+		return "Exit code: 0 fine; 1 a case failed; 2 usage or environment; 4 nothing measured or\n"
+		       "invalid. With --versus: 0 a difference; 3 none that was resolved.";
 	}
 }
+
+#define HELP_WIDTH 22
 
 static void show_reports(FILE *to)
 {
@@ -135,7 +138,7 @@ static void show_reports(FILE *to)
 			continue;
 		(void)snprintf(shown, sizeof shown, "--%s %s", mew_reports[i]->name,
 			       mew_reports[i]->shape == MEW_REPORT_FILE ? "FILE" : "DIR");
-		(void)fprintf(to, "  %-22s %s\n", shown, mew_reports[i]->help);
+		mew_cli_help_entry(to, HELP_WIDTH, shown, mew_reports[i]->help);
 	}
 }
 
@@ -144,7 +147,7 @@ void mew_cli_help(FILE *to, enum mew_cli_command command, const char *usage)
 	(void)fprintf(to, "usage: %s\n\n", usage);
 	for (size_t i = 0; i < MEW_COUNTOF(flags); i++)
 		if (is_known(&flags[i], command))
-			(void)fprintf(to, "  %-22s %s\n", flags[i].shown, flags[i].help);
+			mew_cli_help_entry(to, HELP_WIDTH, flags[i].shown, flags[i].help);
 	if (command != LIST)
 		show_reports(to);
 	(void)fprintf(to, "\n%s\n", codes(command));

@@ -137,6 +137,12 @@ for command in run list report; do
 	run "$mew" $command --help
 	check "$command --help" 0 'Exit code'
 done
+for command in '' run list report record compare gate calibrate trace-check; do
+	"$mew" $command --help
+done >out 2>err
+code=$?
+awk 'length > 80 { print; wide = 1 } END { exit wide || NR < 150 }' out >log
+result "--help fits into 80 columns" $?
 run "$mew" list --help
 if grep -q -- --json out; then status=1; else status=0; fi
 result "... shows what the command takes" $status

@@ -50,7 +50,8 @@ static void help(void)
 {
 	(void)printf("usage: mew calibrate BENCH [flags]\n\n");
 	mew_flags_help(flags, MEW_COUNTOF(flags), 20);
-	(void)printf("\nExit code: 0 fine; 2 usage or environment; 4 a case failed, nothing matched, or interrupted.\n");
+	(void)printf("\nExit code: 0 fine; 2 usage or environment; 4 a case failed, nothing matched,\n"
+		     "or interrupted.\n");
 }
 
 static int bounded(const char *flag, const char *text, unsigned least, unsigned most, unsigned *out)

@@ -67,8 +67,8 @@ static void help(void)
 	mew_flags_help(flags, MEW_COUNTOF(flags), 26);
 	mew_flags_help(shared, n, 26);
 	(void)printf("\nMetrics: time, allocs, bytes, peak, leak. More than two files make a history.\n"
-		     "Exit code: 0 fine; 2 usage or environment; 4 nothing to compare. With --gate: 0 pass; 1 regression;\n"
-		     "2 usage or environment; 3 inconclusive; 4 invalid.\n");
+		     "Exit code: 0 fine; 2 usage or environment; 4 nothing to compare. With --gate:\n"
+		     "0 pass; 1 regression; 2 usage or environment; 3 inconclusive; 4 invalid.\n");
 }
 
 static int bad(const char *shown, const char *value, const char *want)

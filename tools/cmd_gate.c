@@ -82,7 +82,8 @@ static void help(void)
 	(void)printf("usage: mew gate --base PROG --head PROG [flags]\n\n");
 	mew_flags_help(flags, MEW_COUNTOF(flags), 26);
 	mew_flags_help(shared, n, 26);
-	(void)printf("\nExit code: 0 pass; 1 a regression; 2 usage or environment; 3 inconclusive; 4 invalid measurement.\n");
+	(void)printf("\nExit code: 0 pass; 1 a regression; 2 usage or environment; 3 inconclusive;\n"
+		     "4 invalid measurement.\n");
 }
 
 /* --- values ----------------------------------------------------------------------------------------------------- */

@@ -301,7 +301,13 @@ void mew_gate_words(const struct mew_verdict *v, char *text, size_t size)
 
 const char *mew_gate_pairs(const struct mew_gate *g)
 {
-	return g->machines > 0 ? "pairs" : g->options->plan != NULL ? "pairs of runs" : "pairs of processes";
+	bool is_one = g->processes == 1;
+
+	if (g->machines > 0)
+		return is_one ? "pair" : "pairs";
+	if (g->options->plan != NULL)
+		return is_one ? "pair of runs" : "pairs of runs";
+	return is_one ? "pair of processes" : "pairs of processes";
 }
 
 bool mew_gate_context_words(const struct mew_gate *g, const struct mew_gate_case *c, size_t k, char text[MEW_GATE_CONTEXT_BYTES])

@@ -32,7 +32,7 @@ static void usage(FILE *to)
 {
 	(void)fprintf(to, "usage: mew COMMAND ...\n\n");
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-		(void)fprintf(to, "  %-34s %s\n", commands[i].usage, commands[i].help);
+		mew_cli_help_entry(to, 34, commands[i].usage, commands[i].help);
 	(void)fprintf(to, "\n`mew COMMAND --help` lists the flags; mew(1) and mew(3) have the rest.\n");
 }
 

@@ -43,7 +43,7 @@ const struct mew_flag *mew_rules_flags(size_t *count)
 void mew_flags_help(const struct mew_flag *flags, size_t n, int width)
 {
 	for (size_t i = 0; i < n; i++)
-		(void)printf("  %-*s %s\n", width, flags[i].shown, flags[i].help);
+		mew_cli_help_entry(stdout, width, flags[i].shown, flags[i].help);
 }
 
 size_t mew_flags_options(const struct mew_flag *flags, size_t n, struct option *out, size_t used)
