@@ -191,19 +191,25 @@ static void disarm(struct mew_capture *c)
 }
 
 /*
- * A tick that comes while its timer is still being set shows mew and not the loop: in a short loop, on a busy machine, it
- * would be all there is. The one benchmark thread sets its own; several wait meanwhile, and are left out by that.
+ * A tick that comes while its timer is still being set shows mew and not the loop: in a short loop, on a busy machine,
+ * it would be all there is. The one benchmark thread sets its own; several wait meanwhile, and are left out by that, as
+ * is one whose runner says that it waits, until it says that it goes on. Returns whose wait is to be ended here, or
+ * NULL.
  */
-static void leave_out(struct mew_capture *c, bool out)
+static struct mew_cpu_thread *leave_out(const struct mew_capture *c)
 {
 	struct mew_cpu_thread *t = c->threads[0].sampled;
 
-	if (c->config.threads == 1 && !c->config.whole && t != NULL && t->perfring == NULL)
-		mew_cpu_thread_wait(t, out);
+	if (c->config.threads != 1 || c->config.whole || t == NULL || t->perfring != NULL || atomic_load(&t->away) != 0)
+		return NULL;
+	mew_cpu_thread_wait(t, true);
+	return t;
 }
 
 static int begin(struct mew_capture *c, struct mew_error *err)
 {
+	struct mew_cpu_thread *left_out;
+
 	for (unsigned i = 0; i < c->config.threads; i++) {
 		struct mew_cpu_bench_thread *t = &c->threads[i];
 
@@ -224,7 +230,7 @@ static int begin(struct mew_capture *c, struct mew_error *err)
 	mew_cpu_crew_prepare(c->crew);
 	c->window.opened_ns = mew_os_now_ns();
 	mew_cpu_crew_start(c->crew);
-	leave_out(c, true);
+	left_out = leave_out(c);
 	/* last, and by a new look at the clock: what the others took is not theirs */
 	for (unsigned i = 0; i < c->config.threads; i++) {
 		struct mew_cpu_thread *t = c->threads[i].sampled;
@@ -234,7 +240,8 @@ static int begin(struct mew_capture *c, struct mew_error *err)
 		disarm(c);
 		return mew_error_errno(err, MEW_E_DENIED, "the timer of benchmark thread %u cannot be set", i);
 	}
-	leave_out(c, false);
+	if (left_out != NULL)
+		mew_cpu_thread_wait(left_out, false);
 	return MEW_OK;
 }
 

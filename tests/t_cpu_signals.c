@@ -108,6 +108,29 @@ static void t_arming_is_not_sampled(void **state)
 	assert_int_equal(seen, 0);
 }
 
+/* A runner that says that its thread waits, also while the window opens, says when it goes on. */
+static void t_opening_ends_no_wait(void **state)
+{
+	struct mew_capture_config config = { .pass = MEW_PASS_CPU, .threads = 1, .interval_ns = 100000 };
+	const struct mew_cpu_thread *t;
+	struct mew_capture *c;
+	struct mew_error err;
+
+	(void)state;
+	assert_int_equal(mew_backend_cpu.open(&c, &config, &err), MEW_OK);
+	assert_int_equal(mew_backend_cpu.thread_begin(c, 0, &err), MEW_OK);
+	t = mew_cpu_slot_of(mew_os_tid());
+	assert_non_null(t);
+	mew_backend_cpu.wait(c, 0, true);
+	assert_int_equal(mew_backend_cpu.begin(c, &err), MEW_OK);
+	assert_int_equal(atomic_load(&t->away), 1);
+	mew_backend_cpu.wait(c, 0, false);
+	assert_int_equal(atomic_load(&t->away), 0);
+	mew_backend_cpu.end(c);
+	mew_backend_cpu.thread_end(c, 0);
+	mew_backend_cpu.close(c);
+}
+
 /* A tick that takes longer than the period would stop the program: the period grows instead, and the row says so. */
 static bool try_slow_ticks(void)
 {
@@ -500,6 +523,7 @@ int main(void)
 		cmocka_unit_test(t_blocked_signals),
 		cmocka_unit_test(t_slow_ticks_back_off),
 		cmocka_unit_test(t_arming_is_not_sampled),
+		cmocka_unit_test(t_opening_ends_no_wait),
 		cmocka_unit_test(t_fork),
 		cmocka_unit_test(t_long_pause_is_left_alone),
 		cmocka_unit_test(t_pause_is_cheap),
