@@ -20,7 +20,7 @@
 #define SAMPLE_NS 60000u  /* short: two neighbours meet the same machine, and few lose the processor */
 #define WARMUP_NS 1000000u
 #define CALIBRATIONS 3u   /* one that lost the processor would leave a sample of one iteration, mostly the clock's own time */
-#define CALIBRATION_NS 50000000u /* that took this long is the case's own time: more of them would cost too much */
+#define CALIBRATION_NS 50000000u /* an iteration of this is the case's own time: another would cost too much */
 #define ROUNDS_LEAST 4u   /* of a block: few at first, so that those that can decide come of both ways to place the stacks */
 #define DOUBLINGS 3u      /* then more, since each block is a message and a set-up */
 
@@ -126,19 +126,17 @@ static uint64_t loops_for(double each_ns)
 static int calibrate(struct versus *v, const struct mew_driver *d, enum mew_side side, double *each_ns, struct mew_error *err)
 {
 	struct mew_request rq = request(v, side, MEW_PHASE_CALIBRATION_LOOPS);
-	uint64_t start_ns = mew_os_now_ns();
 	int status = MEW_OK;
 
 	*each_ns = INFINITY;
 	rq.plan = (struct mew_block_plan){ .target_ns = SAMPLE_NS, .max_samples = 64 };
-	for (unsigned i = 0; i < CALIBRATIONS && status == MEW_OK && mew_os_now_ns() - start_ns < CALIBRATION_NS; i++) {
+	for (unsigned i = 0; i < CALIBRATIONS && status == MEW_OK && (i == 0 || *each_ns < CALIBRATION_NS); i++) {
 		const struct mew_run *run;
 
 		status = renew_models(v, err);
 		if (status == MEW_OK)
 			status = d->run(d->data, &rq, v->models[side], err);
-		run = last_run(v->models[side]);
-		if (status == MEW_OK && run != NULL)
+		if (status == MEW_OK && (run = last_run(v->models[side])) != NULL)
 			*each_ns = fmin(*each_ns, fastest(run));
 	}
 	return status;
