@@ -1,7 +1,9 @@
 /*
- * unwind_machine.h - what a machine has of its own. Each unwind_<machine>.c defines all of this, with struct mew_machine of
- * cfi.h; configure picks one of them, and unwind_none.c where nothing is known. No other file of the capture knows a
- * register by its name, but for mew_unwind_here() and mew_unwind_strip() of unwind.h, which must be inline.
+ * unwind_machine.h - what a machine has of its own. Each unwind_<machine>.c defines all of this, with struct
+ * mew_machine of cfi.h; on x86-64 unwind_registers_x86_64.c has what turns a ucontext and perf's samples into
+ * registers. configure picks one machine, and unwind_none.c where nothing is known. No other file of the capture knows
+ * a register by its name, but for mew_unwind_here() and mew_unwind_strip() of unwind.h, which must be inline, and
+ * unwind_libunwind.c, which hands libunwind a ucontext in its own form.
  * Layer L1.
  */
 #ifndef MEW_UNWIND_MACHINE_H
