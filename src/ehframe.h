@@ -47,7 +47,8 @@ uintptr_t mew_ehframe_address(const struct mew_span *header);
  * Compile. Pure but for the arena: it reads the two spans and nothing else, and any bytes will do. Functions are listed
  * by the header's search table, or by a walk over the frames where that is missing or no good.
  *
- * arena    holds the table; what else is needed while it is made is asked of it too, and given back
+ * arena    holds the table; what else is needed while it is made is asked of it too and given back to it, not to the
+ *          kernel: pages that were touched serve the next table
  * out      returned; NULL when the input has no usable function
  * Returns  0; -1 when memory ran out
  * Context  one thread at a time per arena; outside windows; never calls malloc
