@@ -50,6 +50,12 @@ static int leader_of(const struct mew_cpu_counters *c)
 	return -1;
 }
 
+/* These tell of too few counters where others of the group count; of the first event, that there is no such. */
+static bool is_of_group(int failed)
+{
+	return failed == EINVAL || failed == ENOSPC;
+}
+
 /* Returns whether the kernel's part was denied. */
 static bool open_all(struct mew_cpu_counters *c)
 {
@@ -58,8 +64,12 @@ static bool open_all(struct mew_cpu_counters *c)
 	for (unsigned i = 0; i < MEW_CPU_COUNTERS; i++)
 		c->fds[i] = -1;
 	for (unsigned i = 0; i < MEW_CPU_COUNTERS; i++) {
-		c->fds[i] = open_one(&c->events[i], leader_of(c), c->is_user_only);
+		int leader = leader_of(c);
+
+		c->fds[i] = open_one(&c->events[i], leader, c->is_user_only);
 		c->failed[i] = c->fds[i] < 0 ? errno : 0;
+		if (leader < 0 && is_of_group(c->failed[i]))
+			c->failed[i] = EOPNOTSUPP;
 		is_denied = is_denied || c->failed[i] == EACCES;
 	}
 	return is_denied && leader_of(c) < 0;
@@ -139,7 +149,7 @@ static const char *why_not(int failed)
 		return "no file descriptor was left for the counter: raise ulimit -n (open files)";
 	case EINVAL:
 	case ENOSPC:
-		return "the processor has too few counters free for all four at once";
+		return "the processor has too few counters to count all four at once";
 	default:
 		return "the kernel refused the counter";
 	}

@@ -141,6 +141,28 @@ static void t_counters(void **state)
 	RIG_ASSERT_IN_TRIES(counts_are_those_of_the_window());
 }
 
+/* The same errno tells of an event that is none, and of a group that is too large. */
+static void t_reasons_go_by_the_group(void **state)
+{
+	static const struct mew_cpu_event events[MEW_CPU_COUNTERS] = {
+		{ PERF_TYPE_BREAKPOINT, 0, MEW_FIG_CYCLES }, /* of nothing: EINVAL everywhere */
+		{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, MEW_FIG_INSTRUCTIONS },
+		{ PERF_TYPE_BREAKPOINT, 0, MEW_FIG_CACHE_MISSES },
+		{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, MEW_FIG_BRANCH_MISSES },
+	};
+	struct counted c;
+
+	(void)state;
+	counted_init(&c);
+	mew_cpu_counters_open(&c.each[0], events);
+	need_event(&c, 1);
+	(void)count_known_work(&c.each[0]);
+	mew_cpu_counters_put(c.all, 1, false, &c.sink);
+	assert_non_null(strstr(why_absent(&c, MEW_FIG_CYCLES), "no such counter"));
+	assert_non_null(strstr(why_absent(&c, MEW_FIG_CACHE_MISSES), "too few counters to count all four at once"));
+	counted_fini(&c);
+}
+
 /* The threads of a case together; one that could not count leaves no sum of the others. */
 static void t_counters_of_threads(void **state)
 {
@@ -246,6 +268,7 @@ int main(void)
 		cmocka_unit_test(t_shared_counters_are_scaled),
 		cmocka_unit_test(t_scaled_counters_are_noted),
 		cmocka_unit_test(t_hardware_counters),
+		cmocka_unit_test(t_reasons_go_by_the_group),
 	};
 
 	(void)fx_us(1); /* measured before any window */
