@@ -186,14 +186,17 @@ static bool sum_of(const struct mew_cpu_counters *const *all, size_t n, unsigned
 static void note_share(const struct mew_cpu_counters *const *all, size_t n, struct mew_sink *sink)
 {
 	double least = 1;
-	char note[120];
+	char percent[16] = "less than 1", note[140];
 
 	for (size_t k = 0; k < n; k++)
 		least = all[k]->share < least ? all[k]->share : least;
 	if (least >= COUNTED_ALL)
 		return;
-	(void)snprintf(note, sizeof note, "cycles, instructions and misses were counted for %.0f %% of the time and scaled: "
-		       "others use the counters too", 100 * least);
+	if (least >= 0.01)
+		(void)snprintf(percent, sizeof percent, "%.0f", 100 * least);
+	(void)snprintf(note, sizeof note,
+		       "cycles, instructions and misses were counted for %s %% of the time and scaled: "
+		       "others use the counters too", percent);
 	mew_sink_note(sink, note);
 }
 

@@ -230,6 +230,9 @@ static void t_scaled_counters_are_noted(void **state)
 	assert_true(c.row->cpu.branch_misses == 6000);
 	assert_true(notes(&c, "for 25 % of the time and scaled"));
 	mew_model_free(c.m);
+	c.each[1].share = 0.004;
+	mew_cpu_counters_put(c.all, 2, false, &c.sink);
+	assert_true(notes(&c, "for less than 1 % of the time and scaled"));
 }
 
 FX_IN(fx_body) static void short_body(struct rig *r, unsigned thread, void *arg)
