@@ -62,8 +62,10 @@ static int set_up(void **state)
 	unsigned char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
+	if (memory == MAP_FAILED)
+		return -1;
 	end = memory + page;
-	return memory != MAP_FAILED && mprotect(end, page, PROT_NONE) == 0 ? 0 : -1;
+	return mprotect(end, page, PROT_NONE);
 }
 
 /* Who reads the code of a function does not know where the memory behind it ends. */
@@ -95,11 +97,28 @@ static void t_a_cut_instruction_is_none(void **state)
 	}
 }
 
+/* Their length follows from the byte behind the opcode: read as the instruction that shares it, it would be wrong. */
+static void t_others_of_an_opcode_are_refused(void **state)
+{
+	static const unsigned char others[][10] = {
+		{ 0x8f, 0xe8, 0x78, 0xc0, 0xc1, 1 },    /* XOP: vprotb, behind the opcode of pop */
+		{ 0xc7, 0xf8, 1, 2, 3, 4 },             /* xbegin, behind that of mov */
+	};
+	struct mew_code c;
+
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(others); i++) {
+		memcpy(end - sizeof others[i], others[i], sizeof others[i]);
+		assert_false(mew_code_read(end - sizeof others[i], sizeof others[i], &c));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(t_nothing_behind_is_read),
 		cmocka_unit_test(t_a_cut_instruction_is_none),
+		cmocka_unit_test(t_others_of_an_opcode_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("code", tests, set_up, NULL);
