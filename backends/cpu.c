@@ -1,7 +1,7 @@
 /*
  * cpu.c - the CPU backend "wall": samples each benchmark thread at random points of the wall or CPU clock, pauses out.
- * Layer L3. Windows; the figures are in cpu_figures.c, what runs in the signal handler is in cpu_timer.c, cpu_engine.c, cpu_rest.c and
- * cpu_signal.c.
+ * Layer L3. Windows; the figures are in cpu_figures.c, what runs in the signal handler is in cpu_timer.c, cpu_engine.c,
+ * cpu_rest.c and cpu_signal.c.
  */
 #include "config.h"
 

@@ -21,7 +21,8 @@ struct mew_arena {
 void mew_arena_init(struct mew_arena *a, size_t limit_bytes);
 
 /*
- * Memory, aligned to 16 bytes, that lives until mew_arena_fini(); zeroed, but for what mew_arena_trim() gave back before.
+ * Memory, aligned to 16 bytes, that lives until mew_arena_fini(); zeroed, but for what mew_arena_trim() gave back
+ * before.
  *
  * Returns  NULL when the limit or the kernel refuses
  * Context  one thread at a time; inside malloc or a signal handler when the caller makes it so

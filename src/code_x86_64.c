@@ -57,7 +57,7 @@ static bool take(struct reader *r, unsigned n)
 	return true;
 }
 
-/* The ModRM behind an opcode that has one, else 0: what follows a shorter instruction may lie on a page that is not there. */
+/* The ModRM behind an opcode that has one, else 0: what follows a shorter instruction may lie on no page. */
 static unsigned operand_of(const struct reader *r, unsigned opcode)
 {
 	bool has_operand = strchr("mnyg", one_byte[opcode]) != NULL;

@@ -58,8 +58,8 @@ static void give_back(struct builder *b)
 }
 
 /*
- * One piece for the table and for what it is made with: pages that were used for one file serve the next. In this order,
- * each of them aligned to 8 bytes:
+ * One piece for the table and for what it is made with: pages that were used for one file serve the next. In this
+ * order, each of them aligned to 8 bytes:
  *
  *	the struct, pages, offsets of rows   where they stay
  *	numbers of their rules, rules        move up behind the last row when all is done

@@ -151,8 +151,8 @@ static inline __attribute__((always_inline)) void mew_unwind_here(struct mew_unw
 }
 
 /*
- * From the third argument of a signal handler; r points to it and is good until the handler returns. What else a machine
- * has of its own is in unwind_machine.h.
+ * From the third argument of a signal handler; r points to it and is good until the handler returns. What else a
+ * machine has of its own is in unwind_machine.h.
  */
 void mew_unwind_from_ucontext(struct mew_unwind_regs *r, const void *ucontext);
 

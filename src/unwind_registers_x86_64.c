@@ -1,5 +1,6 @@
 /*
- * unwind_registers_x86_64.c - the registers of x86-64 in a signal's ucontext and in perf's samples: see unwind_machine.h.
+ * unwind_registers_x86_64.c - the registers of x86-64 in a signal's ucontext and in perf's samples: see
+ * unwind_machine.h.
  * Layer L1. Any thread, signal.
  */
 #include "config.h"

@@ -19,7 +19,7 @@
 
 #define SAMPLE_NS 60000u  /* short: two neighbours meet the same machine, and few lose the processor */
 #define WARMUP_NS 1000000u
-#define CALIBRATIONS 3u   /* one that lost the processor would leave a sample of one iteration, mostly the clock's own time */
+#define CALIBRATIONS 3u   /* one that lost the processor would leave a sample of one iteration, mostly the clock's */
 #define CALIBRATION_NS 50000000u /* an iteration of this is the case's own time: another would cost too much */
 #define ROUNDS_LEAST 4u   /* of a block: few at first, so that those that can decide come of both ways to place the stacks */
 #define DOUBLINGS 3u      /* then more, since each block is a message and a set-up */
@@ -123,7 +123,8 @@ static uint64_t loops_for(double each_ns)
 }
 
 /* The least of some calibrations, of which one after the other runs while they are cheap. */
-static int calibrate(struct versus *v, const struct mew_driver *d, enum mew_side side, double *each_ns, struct mew_error *err)
+static int calibrate(struct versus *v, const struct mew_driver *d, enum mew_side side, double *each_ns,
+		     struct mew_error *err)
 {
 	struct mew_request rq = request(v, side, MEW_PHASE_CALIBRATION_LOOPS);
 	int status = MEW_OK;

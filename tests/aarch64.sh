@@ -1,6 +1,6 @@
 #!/bin/sh
-# aarch64.sh - builds the walk of aarch64 and what it needs, and compares it on an emulated processor with the compiler's own
-# unwinder, at places where a timer interrupts. Prints TAP.
+# aarch64.sh - builds the walk of aarch64 and what it needs, and compares it on an emulated processor with the
+# compiler's own unwinder, at places where a timer interrupts. Prints TAP.
 set -u
 # shellcheck disable=SC2154 # make sets it
 case $srcdir in /*) top=$srcdir ;; *) top=$(pwd)/$srcdir ;; esac
@@ -21,8 +21,8 @@ $cross-gcc -o nothing nothing.c 2>err && qemu-aarch64 -L /usr/$cross nothing ||
 echo '#define _GNU_SOURCE 1' >config.h
 code=0
 flags="-std=gnu11 -g -funwind-tables -Wall -Wextra -Werror -I. -I$top/include -I$top/src"
-for part in modules image ehframe ehframe_entry cfi cfi_read unwind unwind_aarch64 unwind_fp unwind_libunwind unwind_stacks \
-	arena kept os_linux; do
+for part in modules image ehframe ehframe_entry cfi cfi_read unwind unwind_aarch64 unwind_fp unwind_libunwind \
+	unwind_stacks arena kept os_linux; do
 	# shellcheck disable=SC2086 # the flags are lists
 	$cross-gcc $flags -O2 -c -o $part.o "$top/src/$part.c" 2>err || { code=1; break; }
 done

@@ -1,6 +1,6 @@
 /*
- * fx_async.c - a timer interrupts work of many shapes, and each time the stack is walked twice: by mew's tables and by the
- * compiler's own unwinder. Prints how often they agree.
+ * fx_async.c - a timer interrupts work of many shapes, and each time the stack is walked twice: by mew's tables and by
+ * the compiler's own unwinder. Prints how often they agree.
  * Test program: fx_async WALKS. aarch64.sh runs it on an emulated processor.
  */
 #include "config.h"
@@ -65,7 +65,7 @@ static void note(uintptr_t pc, size_t at, size_t mew, size_t other, enum mew_unw
 }
 
 #ifdef __aarch64__
-/* A handler returns by the kernel's code, which the vDSO has; an emulator's lies in no file. This one does, whoever runs it. */
+/* A handler returns by the kernel's code, which the vDSO has; an emulator's lies in no file. This one is in a file. */
 __asm__(".text\n.type way_back, %function\nway_back:\n\tmov x8, #139\n\tsvc #0\n.size way_back, .-way_back\n");
 extern const char way_back[];
 #define IS_WAY_BACK(pc) ((pc) - (uintptr_t)way_back < 8) /* the other unwinder looks before it, where nothing is */

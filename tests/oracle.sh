@@ -1,7 +1,7 @@
 #!/bin/sh
 # oracle.sh - builds the workload of oracle.c in many ways and compares mew's stacks with libunwind's at every
-# instruction. TAP: one line a build. A build fails when a stack differs, or when more than 0.01 % are cut short; under musl,
-# where the C library cannot be walked, when one is cut for another reason than that.
+# instruction. TAP: one line a build. A build fails when a stack differs, or when more than 0.01 % are cut short; under
+# musl, where the C library cannot be walked, when one is cut for another reason than that.
 
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 work=$(mktemp -d) || exit 1
@@ -17,7 +17,8 @@ skip_all() {
 
 # shellcheck disable=SC2086 # the compiler and its flags are lists
 build_parts() { # COMPILER FLAGS
-	for part in modules image ehframe ehframe_entry cfi cfi_read unwind unwind_code_x86_64 unwind_registers_x86_64 unwind_recent unwind_stacks unwind_libunwind unwind_x86_64 arena kept os_linux; do
+	for part in modules image ehframe ehframe_entry cfi cfi_read unwind unwind_code_x86_64 unwind_registers_x86_64 \
+		unwind_recent unwind_stacks unwind_libunwind unwind_x86_64 arena kept os_linux; do
 		$1 $base -O2 $2 -c -o "$work/$part.o" "$root/src/$part.c" || return 1
 	done
 	$1 $base -O2 $2 -c -o "$work/oracle.o" "$root/tests/oracle.c"
@@ -28,7 +29,8 @@ build_parts() { # COMPILER FLAGS
 run_one() {
 	number=$((number + 1))
 	if ! $2 $base $3 -c -o "$work/fx.work" "$root/tests/fx_work.c" 2>"$work/log" ||
-		! $2 $4 -Wl,--wrap=mew_recent_holds -o "$work/oracle" "$work"/*.o "$work/fx.work" $5 -lm 2>"$work/log"; then
+		! $2 $4 -Wl,--wrap=mew_recent_holds -o "$work/oracle" "$work"/*.o "$work/fx.work" $5 -lm \
+			2>"$work/log"; then
 		sed 's/^/# /' "$work/log"
 		if echo 'int main(void) { return 0; }' | $2 $3 $4 -x c -o "$work/nothing" - $5 -lm 2>/dev/null; then
 			echo "not ok $number - $1: it does not build, though the compiler and the libraries are here"
@@ -67,7 +69,9 @@ for compiler in gcc clang; do
 done
 for compiler in gcc clang; do
 	run_one "$compiler -Os" "$compiler" "-Os" "-Wl,-z,now" "-lunwind"
-	run_one "$compiler -O3, whole program at link time" "$compiler" "-O3 -flto" "-O3 -flto -fuse-ld=$([ "$compiler" = clang ] && echo lld || echo bfd)" "-lunwind"
+	linker=$([ "$compiler" = clang ] && echo lld || echo bfd)
+	run_one "$compiler -O3, whole program at link time" "$compiler" "-O3 -flto" "-O3 -flto -fuse-ld=$linker" \
+		"-lunwind"
 done
 run_one "bound lazily, with branch tracking" gcc "-O2 -fcf-protection" "-Wl,-z,lazy -Wl,-z,ibtplt" "-lunwind"
 run_one "linked by lld, whose stubs have no rules" clang "-O2" "-fuse-ld=lld -Wl,-z,lazy" "-lunwind"

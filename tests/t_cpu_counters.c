@@ -1,6 +1,6 @@
 /*
- * t_cpu_counters.c - counters over a window: whose counts they are, what is scaled and what is said of it. Processors of
- * virtual machines often count nothing, so software events stand in, and readings made by hand.
+ * t_cpu_counters.c - counters over a window: whose counts they are, what is scaled and what is said of it. Processors
+ * of virtual machines often count nothing, so software events stand in, and readings made by hand.
  * Test program.
  */
 #include "config.h"
@@ -71,7 +71,7 @@ static void touch_pages(size_t n)
 	(void)munmap(memory, n * 4096);
 }
 
-/* In the window: 200 pages, 5 naps and 5 ms of work, and what the thread's own clock says of that. Around it more of all. */
+/* In the window: 200 pages, 5 naps, 5 ms of work, and what the thread's own clock says of it. Around it more of all. */
 static double count_known_work(struct mew_cpu_counters *c)
 {
 	const struct timespec nap = { 0, 100000 };
@@ -222,17 +222,18 @@ static void t_scaled_counters_are_noted(void **state)
 
 		*one = (struct mew_cpu_counters){ .events = mew_cpu_hardware, .fds = { 0, 0, -1, 0 },
 						  .failed = { [2] = ENOENT }, .is_read = true, .share = 1 };
-		assert_true(mew_cpu_counters_between(&opened, &closed, one->counts, i == 0 ? &one->share : &(double){ 0 }));
+		assert_true(mew_cpu_counters_between(&opened, &closed, one->counts,
+						     i == 0 ? &one->share : &(double){ 0 }));
 	}
 	mew_cpu_counters_put(c.all, 2, false, &c.sink);
 	assert_true(c.row->cpu.cycles == 72000000 && c.row->cpu.instructions == 144000000);
 	assert_non_null(strstr(why_absent(&c, MEW_FIG_CACHE_MISSES), "no such counter"));
 	assert_true(c.row->cpu.branch_misses == 6000);
 	assert_true(notes(&c, "for 25 % of the time and scaled"));
-	mew_model_free(c.m);
 	c.each[1].share = 0.004;
 	mew_cpu_counters_put(c.all, 2, false, &c.sink);
 	assert_true(notes(&c, "for less than 1 % of the time and scaled"));
+	mew_model_free(c.m);
 }
 
 FX_IN(fx_body) static void short_body(struct rig *r, unsigned thread, void *arg)
@@ -267,11 +268,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(t_counters),
+		cmocka_unit_test(t_reasons_go_by_the_group),
 		cmocka_unit_test(t_counters_of_threads),
 		cmocka_unit_test(t_shared_counters_are_scaled),
 		cmocka_unit_test(t_scaled_counters_are_noted),
 		cmocka_unit_test(t_hardware_counters),
-		cmocka_unit_test(t_reasons_go_by_the_group),
 	};
 
 	(void)fx_us(1); /* measured before any window */

@@ -1,7 +1,7 @@
 /*
  * t_cpu_signals.c - is the CPU backend a good guest: nothing after the window, foreign signals, fork, slow ticks.
- * Test program. Linked with --wrap=mew_unwind_walk and --wrap=mew_cpu_engine_arm, so that a test can make a tick slow, and
- * the setting of a timer.
+ * Test program. Linked with --wrap=mew_unwind_walk and --wrap=mew_cpu_engine_arm, so that a test can make a tick slow,
+ * and the setting of a timer.
  */
 #include "config.h"
 
@@ -58,7 +58,7 @@ FX_IN(fx_body) static void spin_body(struct rig *r, unsigned thread, void *arg)
 	__asm__ volatile("" : : : "memory");
 }
 
-/* --- a timer that is set as slowly as a test wants it -------------------------------------------------------------- */
+/* --- a timer that is set as slowly as a test wants it ------------------------------------------------------------ */
 
 int __real_mew_cpu_engine_arm(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now, uint64_t delay_ns);
 int __wrap_mew_cpu_engine_arm(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now, uint64_t delay_ns);
@@ -67,7 +67,8 @@ static volatile uint64_t arm_ticks; /* of the next one in a window, alone: a tri
 
 FX_BOUNDS(fx_arming);
 
-FX_IN(fx_arming) int __wrap_mew_cpu_engine_arm(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now, uint64_t delay_ns)
+FX_IN(fx_arming) int __wrap_mew_cpu_engine_arm(struct mew_cpu_thread *t, uint64_t now, uint64_t wall_now,
+					       uint64_t delay_ns)
 {
 	uint64_t from = fx_tsc(), ticks = atomic_load(&t->armed) != 0 ? arm_ticks : 0;
 	int status;
