@@ -27,6 +27,16 @@ static inline uint64_t mew_os_thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* The same of the process; 0 when it cannot be read. */
+static inline uint64_t mew_os_process_cpu_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* Kernel id of the calling thread. Context: any thread, signal, malloc. */
 int mew_os_tid(void);
 

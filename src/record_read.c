@@ -397,7 +397,7 @@ int mew_recording_read(const struct mew_recording *g, const struct mew_record_or
 		status = take_statics(&image, err);
 	if (status == MEW_OK && image.root != NULL) {
 		p = (struct process){ .root = image.root, .opened = mew_record_window_opened(image.root, o), .follow = o->follow };
-		p.ended_ns = image.root->ended_ns != 0 ? image.root->ended_ns : g->ended_ns;
+		p.ended_ns = mew_record_window_ended(image.root, g->ended_ns);
 		mew_record_window_of(image.root, from_ns, p.ended_ns, &p.window);
 		mew_record_window_why(image.root, o, p.why, sizeof p.why);
 		c = add_case(m, image.root);

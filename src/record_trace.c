@@ -210,6 +210,12 @@ static void look_at_threads(struct watched *w, uint64_t now)
 		(void)closedir(dir);
 }
 
+/* It became another program, which is a recording of its own: what the pid has now is not of this image. */
+static bool is_past(const struct watched *w)
+{
+	return w->root != NULL && __atomic_load_n(&w->root->became_ns, __ATOMIC_ACQUIRE) != 0;
+}
+
 void mew_record_trace_look(struct mew_record_trace *t, const struct mew_recorder *r)
 {
 	uint64_t now = mew_os_now_ns();
@@ -218,7 +224,7 @@ void mew_record_trace_look(struct mew_record_trace *t, const struct mew_recorder
 		struct watched *w = r->list[i].file >= 0 && r->list[i].ended_ns == 0 ? watched_of(t, &r->list[i]) : NULL;
 		struct point p = { .time_ns = now };
 
-		if (w == NULL || w->points == NULL || w->threads == NULL || ++w->skipped < w->stride)
+		if (w == NULL || w->points == NULL || w->threads == NULL || is_past(w) || ++w->skipped < w->stride)
 			continue;
 		w->skipped = 0;
 		read_heap(w, &p);
@@ -322,8 +328,8 @@ static void put_process(struct fragment *f, const struct watched *w, const struc
 		      "\"zero_ns\":\"%" PRIu64 "\"}},\n", "M", f->pid, 0, f->zero_ns);
 	put_name(f, "process_name", 0, w->name);
 	put_name(f, "thread_name", f->pid, "main thread");
-	put_slice(f, f->pid, "process", w->name, f->zero_ns, f->ended_ns,
-		  w->root->ended_ns != 0 ? "\"end\":\"exit\"" : "\"end\":\"_exit, a signal or exec\"");
+	put_slice(f, f->pid, "process", w->name, f->zero_ns, f->ended_ns, w->root->ended_ns != 0 ? "\"end\":\"exit\"" :
+		  is_past(w) ? "\"end\":\"exec\"" : "\"end\":\"_exit, a signal or exec\"");
 	mew_record_window_of(w->root, from_ns, f->ended_ns, &window);
 	if (mew_record_window_opened(w->root, o))
 		put_slice(f, f->pid, "window", "window", window.opened_ns, window.closed_ns, "");
@@ -366,7 +372,7 @@ int mew_record_trace_write(struct mew_record_trace *t, const struct mew_recordin
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the timeline of process %d", g->pid);
 	f->pid = g->pid;
 	f->zero_ns = w->root->opened_ns;
-	f->ended_ns = w->root->ended_ns != 0 ? w->root->ended_ns : g->ended_ns;
+	f->ended_ns = mew_record_window_ended(w->root, g->ended_ns);
 	f->to = open_fragment(g->pid, t->written++);
 	failed = f->to == NULL;
 	if (!failed) {

@@ -12,10 +12,24 @@
 #include "elf_names.h"
 #include "modules.h"
 
+static bool became_another(const struct mew_record_root *root)
+{
+	return root->ended_ns == 0 && root->became_ns != 0;
+}
+
+uint64_t mew_record_window_ended(const struct mew_record_root *root, uint64_t gone_ns)
+{
+	if (became_another(root))
+		return root->became_ns;
+	return root->ended_ns != 0 ? root->ended_ns : gone_ns;
+}
+
 void mew_record_window_of(const struct mew_record_root *root, uint64_t from_ns, uint64_t ended_ns,
 			  struct mew_record_window *out)
 {
 	*out = (struct mew_record_window){ root->opened_ns, ended_ns, root->opened_cpu_ns, root->ended_cpu_ns, false, false };
+	if (became_another(root))
+		out->closed_cpu_ns = root->became_cpu_ns;
 	if (from_ns > out->opened_ns) {
 		out->opened_ns = from_ns;
 		out->opened_cpu_ns = 0;

@@ -13,9 +13,12 @@ struct mew_record_window { /* CLOCK_MONOTONIC, and of the process's CPU clock */
 	bool is_late, is_early; /* it opened after the captures began; it closed before the process ended */
 };
 
+/* When this image of the process ended: by itself, by becoming another, or else when it was seen to be gone. */
+uint64_t mew_record_window_ended(const struct mew_record_root *root, uint64_t gone_ns);
+
 /*
  * from_ns   the command opened it then; 0: it did not
- * ended_ns  of the process
+ * ended_ns  of the image, by mew_record_window_ended()
  */
 void mew_record_window_of(const struct mew_record_root *root, uint64_t from_ns, uint64_t ended_ns,
 			  struct mew_record_window *out);

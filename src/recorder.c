@@ -207,15 +207,6 @@ static void note_command(struct mew_record_root *root)
 		(void)close(fd);
 }
 
-static uint64_t process_cpu_ns(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0)
-		return 0;
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void fill_root(const struct place *p)
 {
 	struct mew_kept_static statics[MEW_DEAD_STATICS];
@@ -297,7 +288,7 @@ static void start_captures(struct place *p)
 	if ((root->kinds & MEW_RECORD_CPU) != 0)
 		cpu = prepare(&mew_backend_cpu, &config, &root->cpu);
 	root->cpu_capture = (uintptr_t)cpu;
-	root->opened_cpu_ns = process_cpu_ns();
+	root->opened_cpu_ns = mew_os_process_cpu_ns();
 	root->opened_ns = mew_os_now_ns();
 	(void)begin(&mew_backend_cpu, cpu, &root->cpu);
 	if (!begin(&mew_backend_memory, memory, &root->memory))
@@ -438,7 +429,7 @@ __attribute__((destructor)) static void end(void)
 	(void)mew_modules_renew();
 	threads = mew_threads_link();
 	root->unannounced = threads != NULL ? threads->modules_unannounced() : 0;
-	root->ended_cpu_ns = process_cpu_ns();
+	root->ended_cpu_ns = mew_os_process_cpu_ns();
 	root->ended_ns = mew_os_now_ns();
 	mew_heap_own_end(was);
 }

@@ -51,7 +51,10 @@ void mew_recorder_exec_note(struct mew_record_root *of)
 	root = of;
 }
 
-/* What the process is about to become, so that the report can say it; NULL: it stays. Not in a child of vfork. */
+/*
+ * What the process is about to become, and when, so that the report can say it: what it becomes has the same pid and is
+ * what ends. NULL: it stays. Not in a child of vfork.
+ */
 static void note(const char *program)
 {
 	struct mew_record_root *r = root;
@@ -62,6 +65,8 @@ static void note(const char *program)
 	if (n > 0)
 		memcpy(r->became, program, n);
 	r->became[n] = '\0';
+	r->became_cpu_ns = program != NULL ? mew_os_process_cpu_ns() : 0;
+	__atomic_store_n(&r->became_ns, program != NULL ? mew_os_now_ns() : 0, __ATOMIC_RELEASE);
 }
 
 /* Returns the thread whose ticks were stopped; NULL for none. */

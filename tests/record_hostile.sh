@@ -64,6 +64,11 @@ result "an exec: the report says what it became, and how to see that" $?
 same "an exec that fails" --memory -- ./hostile exec /nowhere/echo
 ! grep -q 'it became' err
 result "an exec that fails is none" $?
+same "a program that becomes a sleep" --follow --cpu --clock wall -- sh -c 'exec sleep 1'
+jq -e '[.cases[].cpu.wall_time] | length == 2 and .[0] < .[1] / 2' r.json >/dev/null
+result "... the first one's window ends where it becomes that" $? "$(jq -c '[.cases[].cpu.wall_time]' r.json)"
+jq -e '.cases[0].cpu.cpu_time < 0.5 and (.cases[0].cpu.notes | tostring | contains("must not block") | not)' r.json >/dev/null
+result "... with its CPU time, and nothing is said of signals" $? "$(jq -c '.cases[0].cpu.notes' r.json)"
 same "a chain of programs" --follow --memory -- sh -c 'exec nice sh -c "exec ./hostile return"'
 reports "the last of the chain" hostile 100
 same "many words to a variadic exec on a small stack" --memory -- ./hostile words
