@@ -184,12 +184,14 @@ static void note_ends(struct recording *r, int wait_ms)
 
 	for (size_t i = 0; i < r->recorder.n; i++) {
 		struct mew_recording *g = &r->recorder.list[i];
+		bool gone;
 
 		if (g->ended_ns != 0 || g->pid == r->pid)
 			continue;
-		if (is_gone(g->pid, now < until ? (int)((until - now) / 1000000) : 0))
+		gone = is_gone(g->pid, now < until ? (int)((until - now) / 1000000) : 0);
+		now = wait_ms > 0 ? mew_os_now_ns() : now; /* behind the wait: that is when it was seen */
+		if (gone)
 			g->ended_ns = now;
-		now = wait_ms > 0 ? mew_os_now_ns() : now;
 	}
 }
 
