@@ -408,9 +408,16 @@ static int parse(struct mew_cli *c, enum mew_cli_command command, int argc, char
 	return MEW_EXIT_FINE;
 }
 
-/* Two reports in one file: the second would take the first one's place, or stand behind it. */
+/* Two reports in one file: the second would take the first one's place, or stand behind it. So would the timeline. */
 static int check_outputs(const struct mew_cli *c)
 {
+	for (size_t i = 0; i < c->noutputs; i++)
+		if (c->trace.file != NULL && c->outputs[i].report->shape == MEW_REPORT_FILE &&
+		    strcmp(c->outputs[i].path, c->trace.file) == 0) {
+			mew_cli_complain("--%s and --trace both write to %s: name two files", c->outputs[i].report->name,
+					 c->trace.file);
+			return MEW_EXIT_USAGE;
+		}
 	for (size_t i = 0; i < c->noutputs; i++)
 		for (size_t k = 0; k < i; k++)
 			if (c->outputs[i].report->shape == MEW_REPORT_FILE && strcmp(c->outputs[i].path, c->outputs[k].path) == 0) {

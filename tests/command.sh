@@ -129,6 +129,8 @@ run "$mew" report -k fine r.json
 complains "nor does report" 2 'there is no flag -k'
 run "$mew" run --json - --csv - "$bench"
 complains "two reports on standard output" 2 'both write to standard output'
+run "$mew" run --json same.json --trace=same.json "$bench"
+complains "a report and the timeline in one file" 2 'both write to same.json: name two files'
 run "$mew" report --dump --csv - r.json
 complains "runs or a report" 2 '--dump does not go with --csv'
 for command in run list report; do
