@@ -300,6 +300,7 @@ static int read_one(struct recording *r, const struct mew_recording *g)
 	return MEW_EXIT_USAGE;
 }
 
+/* Files are closed one by one: names and reports need descriptors too, and the processes may have taken all. */
 static int read_all(struct recording *r)
 {
 	/* With --follow most processes may have no such function: those in which no window opened are left out if one did. */
@@ -307,16 +308,14 @@ static int read_all(struct recording *r)
 	int code = MEW_EXIT_FINE;
 
 	for (size_t i = 0; i < r->recorder.n; i++) {
-		const struct mew_recording *g = &r->recorder.list[i];
+		struct mew_recording *g = &r->recorder.list[i];
+		bool is_left_out = opened_alone && !mew_recording_opened(g, &r->orders);
 
-		if (opened_alone && !mew_recording_opened(g, &r->orders))
-			continue;
-		if (g->ended_ns == 0) {
+		if (!is_left_out && g->ended_ns == 0)
 			mew_cli_complain("record: process %d still runs and is left out", g->pid);
-			continue;
-		}
-		if (read_one(r, g) != MEW_EXIT_FINE)
+		else if (!is_left_out && read_one(r, g) != MEW_EXIT_FINE)
 			code = MEW_EXIT_USAGE;
+		mew_recording_close(g);
 	}
 	if (r->recorder.is_full) {
 		mew_cli_complain("record: no descriptor was left for more than the first %zu processes, the others are left out: "

@@ -52,11 +52,17 @@ int mew_recorder_init(struct mew_recorder *r, struct mew_record_orders *o, struc
 	return MEW_OK;
 }
 
+void mew_recording_close(struct mew_recording *g)
+{
+	if (g->file >= 0)
+		(void)close(g->file);
+	g->file = -1;
+}
+
 void mew_recorder_fini(struct mew_recorder *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (r->list[i].file >= 0)
-			(void)close(r->list[i].file);
+		mew_recording_close(&r->list[i]);
 	free(r->list);
 	if (r->listener >= 0)
 		(void)close(r->listener);

@@ -48,6 +48,9 @@ void mew_recorder_open_windows(const struct mew_recorder *r);
 int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, uint64_t from_ns, struct mew_model *m,
 		       struct mew_error *err);
 
+/* Give back its file, which mew_recorder_fini() would do at the end. */
+void mew_recording_close(struct mew_recording *g);
+
 /*
  * The head of what a process left, checked, with its texts ended.
  *
