@@ -277,15 +277,18 @@ static struct mew_case *add_case(struct mew_model *m, const struct mew_record_ro
 	return c;
 }
 
-static void note_ending(struct mew_sink *sink, const struct mew_record_root *root, const struct mew_record_window *w, bool follow)
+/* Nothing is said of the program's end where the window had closed before. */
+static void note_ending(struct mew_sink *sink, const struct mew_record_root *root, const struct mew_record_window *w,
+			bool follow)
 {
+	bool is_cut = root->ended_ns == 0 && !w->is_early;
 	char text[400];
 
-	if (root->became[0] != '\0' && root->ended_ns == 0) {
+	if (is_cut && root->became[0] != '\0') {
 		(void)snprintf(text, sizeof text, "it became %.250s (exec): the figures are those until then%s", root->became,
 			       follow ? "" : "; --follow records what it became too");
 		mew_sink_note(sink, text);
-	} else if (root->ended_ns == 0 && !w->is_early) {
+	} else if (is_cut) {
 		mew_sink_note(sink, "it ended without its exit handlers (_exit, a signal), or became another program (exec): the "
 				    "figures are those until then");
 	}

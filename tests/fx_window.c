@@ -140,5 +140,7 @@ int main(int argc, char **argv)
 		printf("%d\n", begins(1, half));
 	}
 	rest();
+	if (strcmp(how, "becomes") == 0)
+		(void)execl("/bin/echo", "echo", "another", (char *)0);
 	return 0;
 }

@@ -57,6 +57,9 @@ window "from the start to a function" 112 --memory --stop-on ends -- plain
 window "from one entry of a function to its next" 3 --memory --start-on checks --stop-on checks -- plain
 window "on a thread that blocks every signal" 12 --memory --start-on begins --stop-on ends -- thread
 window "in a library that is opened later" 5 --memory --start-on late --stop-on ends -- plugin ./late.so
+window "before the program becomes another" 12 --memory --start-on begins --stop-on ends -- becomes
+! grep -q 'it became' err
+result "... which is none of the window's" $?
 window "in the C library" 55 --memory --start-on fork -- fork
 run "$mew" record --memory --start-on passes -- ./window plain
 check "a call that would return to another place is not moved" 0 '^3 4$' 'passes: its first instructions cannot be moved'
