@@ -25,10 +25,10 @@
 
 #define HELLO_NS ((uint64_t)20 * 1000000000u)
 
-/* Reap the worker; its wait status. */
-static int end_worker(struct mew_host *h, bool kill_first)
+/* Reap the worker; its wait status. had_to_kill as in launch.h. */
+static int end_worker(struct mew_host *h, bool kill_first, bool *had_to_kill)
 {
-	int status = mew_launch_end(h->pid, kill_first);
+	int status = mew_launch_end(h->pid, kill_first, had_to_kill);
 
 	mew_trace_command(h->program, h->program, h->started_ns, status);
 	h->pid = 0;
@@ -38,7 +38,7 @@ static int end_worker(struct mew_host *h, bool kill_first)
 void mew_host_kill(struct mew_host *h)
 {
 	if (h->pid > 0)
-		(void)end_worker(h, true);
+		(void)end_worker(h, true, NULL);
 	if (h->fd >= 0)
 		(void)close(h->fd);
 	h->pid = 0;
@@ -55,6 +55,7 @@ static int lost(struct mew_host *h, int got, struct mew_error *err)
 {
 	char how[96];
 	int status;
+	bool had_to_kill;
 
 	if (got == MEW_E_BUSY) {
 		mew_host_kill(h);
@@ -64,9 +65,10 @@ static int lost(struct mew_host *h, int got, struct mew_error *err)
 		mew_host_kill(h);
 		return mew_error_set(err, MEW_E_BODY, "did not end within --timeout %g s; its process was killed", h->options->timeout);
 	}
-	status = end_worker(h, got != 0);
+	status = end_worker(h, got != 0, &had_to_kill);
 	mew_host_kill(h);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == MEW_WORKER_CUT)
+	/* it closed its end and went on, or ended when it found that out */
+	if (had_to_kill || (WIFEXITED(status) && WEXITSTATUS(status) == MEW_WORKER_CUT))
 		return mew_error_set(err, MEW_E_BODY, "it closed the descriptor by which its process talks to mew: close only what was "
 				     "opened there");
 	mew_launch_describe(status, how, sizeof how);
@@ -138,9 +140,9 @@ static int not_a_mew_program(struct mew_host *h, int got, struct mew_error *err)
 	char how[96] = "it did not answer";
 
 	if (got == 0)
-		mew_launch_describe(end_worker(h, false), how, sizeof how);
+		mew_launch_describe(end_worker(h, false, NULL), how, sizeof how);
 	else
-		(void)end_worker(h, true);
+		(void)end_worker(h, true, NULL);
 	mew_host_kill(h);
 	said = mew_host_take_output(h);
 	(void)mew_error_set(err, MEW_E_INVALID, "%s is not a mew program (%s): it must end with MEW_MAIN()%s%.80s", h->program, how,
@@ -314,7 +316,7 @@ void mew_host_retire(struct mew_host *h)
 	if (h->fd >= 0) { /* an end of file tells the worker to leave; it tears down what is open */
 		(void)shutdown(h->fd, SHUT_WR);
 		if (h->pid > 0)
-			(void)end_worker(h, false);
+			(void)end_worker(h, false, NULL);
 	}
 	mew_host_kill(h);
 }

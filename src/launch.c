@@ -169,15 +169,16 @@ static bool has_left(int pid, int *status)
 	return left;
 }
 
-int mew_launch_end(int pid, bool kill_first)
+int mew_launch_end(int pid, bool kill_first, bool *had_to_kill)
 {
 	int status = 0;
+	bool left = !kill_first && has_left(pid, &status);
 
-	if (!kill_first && has_left(pid, &status)) {
-		(void)kill(-pid, SIGKILL);
-		return status;
-	}
 	(void)kill(-pid, SIGKILL);
+	if (had_to_kill != NULL)
+		*had_to_kill = !kill_first && !left;
+	if (left)
+		return status;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return status;

@@ -29,8 +29,10 @@ int mew_launch_refused(const char *program, int failure, struct mew_error *err);
 /*
  * Reap the worker and kill what its group left behind; returns its wait status. Without kill_first it gets two seconds
  * to leave by itself.
+ *
+ * had_to_kill  whether those were not enough, so that the signal in the status is ours; may be NULL
  */
-int mew_launch_end(int pid, bool kill_first);
+int mew_launch_end(int pid, bool kill_first, bool *had_to_kill);
 
 /* "exited with code 3", "killed by signal 11 (Segmentation fault)". */
 void mew_launch_describe(int wait_status, char *text, size_t size);

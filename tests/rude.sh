@@ -40,4 +40,8 @@ result "... also where a report goes to standard output" $?
 run "$mew" run --max-time 0.01 --min-warmup-time 0 --capture no --json - -k 'prints|after' "$program"
 jq -e '.cases | length == 2' out >/dev/null && grep -q 'no result' err
 result "... and not kept apart" $?
+RUDE_LASTS=1 run "$mew" run --max-time 0.02 --min-warmup-time 0 -k closes --json r.json "$program"
+reason=$(jq -r '.cases[0].time.reason' r.json)
+case $reason in *"closed the descriptor"*) [ $code = 1 ] ;; *) false ;; esac
+result "closes, and goes on for longer than mew waits: the reason" $? "$reason"
 finish
