@@ -376,8 +376,13 @@ static int one_flag(struct mew_cli *c, int id, const char *value)
 int mew_cli_unknown(char **argv, int id)
 {
 	const char *word = argv[optind - 1]; /* not of a letter: it may stand in front of others in one word */
+	bool is_byte = optopt < 0 || (optopt > 127 && optopt < 256); /* of a longer character; char may have a sign */
 
-	if (optopt > 0 && optopt < 256)
+	if (is_byte && argv[optind] != NULL && argv[optind][0] == '-' && strchr(argv[optind], optopt) != NULL)
+		word = argv[optind];
+	if (is_byte)
+		mew_cli_complain("there is no flag %s; see --help", word);
+	else if (optopt > 0 && optopt < 256)
 		mew_cli_complain(id == ':' ? "-%c needs a value; see --help" : "there is no flag -%c; see --help", optopt);
 	else if (id == ':')
 		mew_cli_complain("%s needs a value; see --help", word);

@@ -117,6 +117,8 @@ run "$mew" run --bogus "$bench"
 complains "an unknown flag" 2 'bogus'
 run "$mew" run --all -xq "$bench"
 complains "an unknown letter in front of others" 2 'there is no flag -x;'
+run "$mew" run -é "$bench"
+complains "an unknown letter of two bytes" 2 'there is no flag -é;'
 run "$mew" run --interleave=3 "$bench"
 complains "a value for a flag that takes none" 2 '--interleave takes no value'
 run "$mew" run "$bench" -vk
