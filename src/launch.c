@@ -106,7 +106,8 @@ int mew_launch_refused(const char *program, int failure, struct mew_error *err)
 	int status;
 
 	if (stat(program, &st) != 0)
-		remedy = "; name it by its path, such as ./bench";
+		remedy = strchr(program, '/') != NULL ? "" :
+			 "; it is not looked for in PATH: name it by its path, such as ./bench";
 	else if (S_ISDIR(st.st_mode))
 		remedy = "; it is a directory: name the program in it";
 	else if (failure == EACCES)

@@ -160,8 +160,10 @@ run "$mew" run -k '(' "$bench"
 complains "a bad expression" 2 'regular expression'
 run "$mew" run -k 'matches nothing' "$bench"
 complains "a filter that matches nothing" 4 'matches'
+run "$mew" run not-there
+complains "a name that is no file here" 2 'not-there.*not looked for in PATH: name it by its path'
 run "$mew" run ./not-there
-complains "a program that is not there" 2 'not-there.*name it by its path'
+complains "a program that is not there" 2 'not-there cannot be run: No such file or directory$'
 run "$mew" run .
 complains "a directory" 2 'name the program in it'
 : >plain
