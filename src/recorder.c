@@ -148,13 +148,11 @@ static bool may_be_large(size_t bytes)
 	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
 }
 
-/*
- * Not in a core file: the kernel would bring in every page of it, 16 GiB, to write it. Returns NULL, or what stands in the
- * way; *file is then -1.
- */
+/* Returns NULL, or what stands in the way; *file is then -1. */
 static const char *make_file(struct place *p, int *file)
 {
 	size_t bytes = MEW_RECORD_BYTES + p->data_bytes;
+	const char *why = "what is recorded cannot be kept in a memory file: is memory at its limit?";
 
 	*file = -1;
 	if (!may_be_large(bytes))
@@ -163,16 +161,18 @@ static const char *make_file(struct place *p, int *file)
 	if (*file < 0)
 		return "no memory file can be made: is the number of open files at its limit (`ulimit -n`)?";
 	if (ftruncate(*file, (off_t)bytes) == 0 &&
-	    pwrite(*file, p->data, p->data_bytes, (off_t)MEW_RECORD_BYTES) == (ssize_t)p->data_bytes)
+	    pwrite(*file, p->data, p->data_bytes, (off_t)MEW_RECORD_BYTES) == (ssize_t)p->data_bytes) {
 		p->root = map_at_a_place(*file);
-	if (p->root != NULL && madvise(p->root, MEW_RECORD_BYTES, MADV_DONTDUMP) == 0)
+		why = "no address space for what is recorded: raise `ulimit -v`";
+	}
+	if (p->root != NULL) {
+		/* not in a core file: the kernel would bring in every page of it, 16 GiB, to write it */
+		(void)madvise(p->root, MEW_RECORD_BYTES, MADV_DONTDUMP);
 		return NULL;
-	if (p->root != NULL)
-		(void)munmap(p->root, MEW_RECORD_BYTES);
-	p->root = NULL;
+	}
 	(void)close(*file);
 	*file = -1;
-	return "no address space for what is recorded: raise `ulimit -v`";
+	return why;
 }
 
 /* From here on the variables of the captures are seen from outside. */
