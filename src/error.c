@@ -54,6 +54,13 @@ int mew_error_errno(struct mew_error *err, int status, const char *format, ...)
 	return status;
 }
 
+const char *mew_error_descriptors(void)
+{
+	if (errno == EMFILE)
+		return ", raise the number of open files (`ulimit -n`)";
+	return errno == ENFILE ? ", raise the number of open files of the machine (`sysctl fs.file-max`)" : "";
+}
+
 void mew_error_clear(struct mew_error *err)
 {
 	if (err != NULL)

@@ -20,6 +20,9 @@ int mew_error_set(struct mew_error *err, int status, const char *format, ...) ME
 /* The same for a failed system call: keeps errno in sys_errno and appends ": <its text>". */
 int mew_error_errno(struct mew_error *err, int status, const char *format, ...) MEW_PRINTF(3, 4);
 
+/* ", raise the number of ..." to end a sentence with where errno says that no descriptor is left, else "". */
+const char *mew_error_descriptors(void);
+
 /* No error. err may be NULL. */
 void mew_error_clear(struct mew_error *err);
 

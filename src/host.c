@@ -118,7 +118,7 @@ int mew_host_start(struct mew_host *h, struct mew_error *err)
 	if (h->pid > 0)
 		return MEW_OK;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-		return mew_error_errno(err, MEW_E_IO, "no socket for %s, raise the number of open files (`ulimit -n`)", h->program);
+		return mew_error_errno(err, MEW_E_IO, "no socket for %s%s", h->program, mew_error_descriptors());
 	s.channel = pair[1];
 	h->started_ns = mew_os_now_ns();
 	h->preloaded = h->preload != NULL;
@@ -282,7 +282,8 @@ static int open_output(struct mew_host *h, struct mew_error *err)
 		return MEW_OK;
 	h->output_fd = memfd_create("mew-output", MFD_CLOEXEC);
 	if (h->output_fd < 0)
-		return mew_error_errno(err, MEW_E_IO, "no memory file for the output of %s, raise the number of open files (`ulimit -n`)", h->program);
+		return mew_error_errno(err, MEW_E_IO, "no memory file for the output of %s%s", h->program,
+				       mew_error_descriptors());
 	(void)fcntl(h->output_fd, F_SETFL, O_APPEND);
 	return MEW_OK;
 }
