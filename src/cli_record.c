@@ -195,20 +195,22 @@ static void note_ends(struct recording *r, int wait_ms)
 	}
 }
 
+/* Also without memory for what is recorded: the command must not run on behind us. */
 static int wait_for_command(struct recording *r, int signals, struct mew_error *err)
 {
 	struct pollfd waits[] = { { .fd = signals, .events = POLLIN }, { .fd = r->recorder.listener, .events = POLLIN } };
 	int status = MEW_OK;
 
-	while (status == MEW_OK) {
+	for (;;) {
 		int wait = until_window(r);
 
 		if (r->trace != NULL && (wait < 0 || wait > MEW_RECORD_TICK_MS))
 			wait = MEW_RECORD_TICK_MS;
-		if (r->recorder.is_full)
+		if (r->recorder.is_full || status != MEW_OK)
 			waits[1].fd = -1;
 		(void)poll(waits, MEW_COUNTOF(waits), wait);
-		status = mew_recorder_accept(&r->recorder, err);
+		if (status == MEW_OK)
+			status = mew_recorder_accept(&r->recorder, err);
 		if (r->trace != NULL) {
 			mew_record_trace_look(r->trace, &r->recorder);
 			mew_cli_trace_tick();

@@ -114,12 +114,15 @@ static bool receive(int fd, struct mew_recording *g)
 	return true;
 }
 
-static int add(struct mew_recorder *r, const struct mew_recording *g, struct mew_error *err)
+/* Takes the file. */
+static int add(struct mew_recorder *r, struct mew_recording *g, struct mew_error *err)
 {
 	struct mew_recording *list = realloc(r->list, (r->n + 1) * sizeof *list);
 
-	if (list == NULL)
+	if (list == NULL) {
+		mew_recording_close(g);
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the list of processes");
+	}
 	r->list = list;
 	r->list[r->n++] = *g;
 	return MEW_OK;
