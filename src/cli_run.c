@@ -31,17 +31,29 @@ static void on_interrupt(int signal)
 	interrupted = 1;
 }
 
+/* Where the ends of children are ignored they leave no status. A program's own handler stays: mew_main() is in many. */
+static void keep_ends(void)
+{
+	struct sigaction sa;
+
+	if (sigaction(SIGCHLD, NULL, &sa) != 0 || (sa.sa_handler != SIG_IGN && (sa.sa_flags & SA_NOCLDWAIT) == 0))
+		return;
+	if (sa.sa_handler == SIG_IGN)
+		sa.sa_handler = SIG_DFL;
+	sa.sa_flags &= ~SA_NOCLDWAIT;
+	(void)sigaction(SIGCHLD, &sa, NULL);
+}
+
 const volatile int *mew_cli_catch_interrupts(void)
 {
 	struct sigaction before, sa = { .sa_handler = on_interrupt }; /* no SA_RESTART: the wait for a worker must end */
-	struct sigaction usual = { .sa_handler = SIG_DFL };
 
 	(void)sigemptyset(&sa.sa_mask);
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
 	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
 		(void)sigaction(SIGHUP, &sa, NULL);
-	(void)sigaction(SIGCHLD, &usual, NULL); /* where it is ignored, no process that ends leaves a status */
+	keep_ends();
 	interrupted = 0;
 	return &interrupted;
 }
