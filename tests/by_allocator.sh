@@ -13,6 +13,7 @@ fi
 case $srcdir in /*) ;; *) srcdir=$PWD/$srcdir ;; esac
 # shellcheck source=tests/tap.sh
 . "$srcdir/tests/tap.sh"
+needs jq "mew run --allocator"
 unset LD_PRELOAD
 program=$builddir/examples/hello
 short="--max-time 0.02 --min-warmup-time 0 --memory=10 --processes 2"

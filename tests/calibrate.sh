@@ -13,6 +13,7 @@ program=$builddir/tests/fx_gate
 case $srcdir in /*) ;; *) srcdir=$PWD/$srcdir ;; esac
 # shellcheck source=tests/tap.sh
 . "$srcdir/tests/tap.sh"
+needs jq "mew calibrate"
 
 for copy in base head crash; do
 	cp "$program" "./fx-$copy" || exit 99

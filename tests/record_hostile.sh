@@ -13,6 +13,7 @@ if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
 	finish
 fi
 
+needs jq "mew record on hostile programs"
 cp "$top/tests/fx_hostile.c" .
 if ! ${CC:-gcc} -O1 -g -fno-builtin -o hostile fx_hostile.c -lpthread >log 2>&1; then
 	result "the program is built" 1

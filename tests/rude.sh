@@ -11,6 +11,7 @@ if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
 	skip "rude bodies" "the malloc hooks are not in a sanitized build"
 	finish
 fi
+needs jq "rude bodies"
 program=$builddir/tests/fx_rude
 short="--max-time 0.02 --min-warmup-time 0 --memory=10"
 

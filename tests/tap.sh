@@ -32,6 +32,12 @@ skip() { # NAME REASON
 	echo "ok $number - $1 # SKIP $2"
 }
 
+needs() { # COMMAND NAME: without it there is one test, which says so
+	command -v "$1" >/dev/null 2>&1 && return
+	skip "$2" "$1 is not installed"
+	finish
+}
+
 run() { # COMMAND...: output in out and err, exit code in $code
 	"$@" >out 2>err </dev/null
 	code=$?
