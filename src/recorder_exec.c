@@ -163,7 +163,10 @@ static size_t count_words(const char *first, va_list *rest)
 	return n;
 }
 
-/* The words of a call into `few`, or into a map of their own where they are many: a stack may be small. NULL without memory. */
+/*
+ * The words of a call into `few`, or into a map of their own where they are many: a stack may be small. NULL without memory.
+ * In a child of vfork the exec leaves such a map behind in the parent, a page for 511 words, which nobody can tell there.
+ */
 static char **gather(char *few[WORDS_FEW], size_t n, const char *first, va_list *rest)
 {
 	char **argv = n < WORDS_FEW ? few : mew_os_map((n + 1) * sizeof *argv);
