@@ -290,21 +290,10 @@ static int open_directory(void)
 
 void mew_cli_trace_samples(const struct mew_model *m)
 {
-	struct mew_trace_samples s = { .samples_max = MEW_TRACE_SAMPLES_MAX, .nodes_max = MEW_TRACE_NODES_MAX };
-	uint64_t start = mew_os_now_ns();
-	struct mew_trace_args args = { 0 };
 	struct mew_error err;
-	int directory = mew_trace_is_on() ? open_directory() : -1;
 
-	if (directory < 0)
-		return;
-	if (mew_trace_samples_write(m, directory, &s, &err) != MEW_OK)
+	if (mew_trace_samples_show(m, mew_trace_is_on() ? open_directory() : -1, &err) != MEW_OK)
 		mew_cli_complain("trace: %s", err.text);
-	(void)close(directory);
-	mew_trace_arg_number(&args, "written", s.written);
-	mew_trace_arg_number(&args, "left_out", s.left_out);
-	if (s.written + s.left_out > 0)
-		mew_cli_trace_since(start, "report", "samples", &args);
 }
 
 /* --- end -------------------------------------------------------------------------------------------------------- */

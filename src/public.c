@@ -7,7 +7,6 @@
 #include "environment.h"
 #include "error.h"
 #include "hooks_link.h"
-#include "os.h"
 #include "output.h"
 #include "plan.h"
 #include "registry.h"
@@ -22,7 +21,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The three result types are one thing: a sealed model, seen through the rows of one kind. */
 struct rows {
@@ -159,29 +157,10 @@ static int run_cases(const struct job *job, const struct mew_catalogue *catalogu
 	return status;
 }
 
-/* Those of a CPU profile, where this process is part of a traced run. What cannot be written there fails no profile. */
-static void show_samples(const struct mew_model *m)
-{
-	struct mew_trace_samples s = { .samples_max = MEW_TRACE_SAMPLES_MAX, .nodes_max = MEW_TRACE_NODES_MAX };
-	struct mew_trace_args args = { 0 };
-	uint64_t start = mew_os_now_ns();
-	struct mew_error err;
-	int directory = mew_trace_log_directory();
-
-	if (directory < 0)
-		return;
-	if (mew_trace_samples_write(m, directory, &s, &err) != MEW_OK)
-		mew_trace_arg_text(&args, "failed", err.text);
-	(void)close(directory);
-	mew_trace_arg_number(&args, "written", s.written);
-	mew_trace_arg_number(&args, "left_out", s.left_out);
-	mew_trace_slice(&(struct mew_trace_slice){
-		.category = "report", .name = "samples", .start_ns = start, .end_ns = mew_os_now_ns(), .args = &args });
-}
-
 static int run_job(const struct job *job, struct mew_model *m, struct mew_error *err)
 {
 	struct mew_catalogue catalogue;
+	struct mew_error untold;
 	int status = mew_catalogue_init(&catalogue, job->entries, err);
 
 	if (status != MEW_OK)
@@ -193,8 +172,9 @@ static int run_job(const struct job *job, struct mew_model *m, struct mew_error 
 		note_hooks(m);
 	if (status == MEW_OK)
 		status = mew_session_finish(m, NULL, err);
+	/* where this process is part of a traced run; what cannot be written there fails no profile */
 	if (status == MEW_OK && job->pass == MEW_PASS_CPU)
-		show_samples(m);
+		(void)mew_trace_samples_show(m, mew_trace_log_directory(), &untold);
 	mew_catalogue_fini(&catalogue);
 	return status;
 }

@@ -15,8 +15,10 @@
 
 #include "emit.h"
 #include "error.h"
+#include "os.h"
 #include "stacks.h"
 #include "trace.h"
+#include "trace_log.h"
 #include "writer.h"
 
 #define CHUNK 1000u /* samples of one event */
@@ -402,5 +404,26 @@ int mew_trace_samples_write(const struct mew_model *m, int directory, struct mew
 	mew_shown_functions_fini(&j.shown);
 	tree_fini(&j.tree);
 	free(j.w);
+	return status;
+}
+
+int mew_trace_samples_show(const struct mew_model *m, int directory, struct mew_error *err)
+{
+	struct mew_trace_samples s = { .samples_max = MEW_TRACE_SAMPLES_MAX, .nodes_max = MEW_TRACE_NODES_MAX };
+	struct mew_trace_args args = { 0 };
+	uint64_t start = mew_os_now_ns();
+	int status;
+
+	if (directory < 0)
+		return MEW_OK;
+	status = mew_trace_samples_write(m, directory, &s, err);
+	(void)close(directory);
+	if (status != MEW_OK)
+		mew_trace_arg_text(&args, "failed", err->text);
+	mew_trace_arg_number(&args, "written", s.written);
+	mew_trace_arg_number(&args, "left_out", s.left_out);
+	if (status != MEW_OK || s.written + s.left_out > 0)
+		mew_trace_slice(&(struct mew_trace_slice){
+			.category = "report", .name = "samples", .start_ns = start, .end_ns = mew_os_now_ns(), .args = &args });
 	return status;
 }

@@ -35,4 +35,11 @@ struct mew_trace_samples {
  */
 int mew_trace_samples_write(const struct mew_model *m, int directory, struct mew_trace_samples *s, struct mew_error *err);
 
+/*
+ * The same within the usual bounds, and a slice for it on this thread's timeline: how many, or why it failed.
+ *
+ * directory  taken; -1: nothing happens
+ */
+int mew_trace_samples_show(const struct mew_model *m, int directory, struct mew_error *err);
+
 #endif
