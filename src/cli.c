@@ -416,21 +416,23 @@ static int parse(struct mew_cli *c, enum mew_cli_command command, int argc, char
 /* Two reports in one file: the second would take the first one's place, or stand behind it. So would the timeline. */
 static int check_outputs(const struct mew_cli *c)
 {
-	for (size_t i = 0; i < c->noutputs; i++)
-		if (c->trace.file != NULL && c->outputs[i].report->shape == MEW_REPORT_FILE &&
-		    strcmp(c->outputs[i].path, c->trace.file) == 0) {
-			mew_cli_complain("--%s and --trace both write to %s: name two files", c->outputs[i].report->name,
-					 c->trace.file);
-			return MEW_EXIT_USAGE;
-		}
-	for (size_t i = 0; i < c->noutputs; i++)
-		for (size_t k = 0; k < i; k++)
-			if (c->outputs[i].report->shape == MEW_REPORT_FILE && strcmp(c->outputs[i].path, c->outputs[k].path) == 0) {
-				mew_cli_complain("--%s and --%s both write to %s: name two files", c->outputs[k].report->name,
-						 c->outputs[i].report->name,
-						 strcmp(c->outputs[i].path, "-") == 0 ? "standard output" : c->outputs[i].path);
-				return MEW_EXIT_USAGE;
-			}
+	for (size_t i = 0; i < c->noutputs; i++) {
+		const struct mew_cli_output *o = &c->outputs[i];
+		const char *other = NULL;
+
+		if (o->report->shape != MEW_REPORT_FILE)
+			continue;
+		if (c->trace.file != NULL && strcmp(o->path, c->trace.file) == 0)
+			other = "trace";
+		for (size_t k = 0; k < i && other == NULL; k++)
+			if (strcmp(o->path, c->outputs[k].path) == 0)
+				other = c->outputs[k].report->name;
+		if (other == NULL)
+			continue;
+		mew_cli_complain("--%s and --%s both write to %s: name two files", other, o->report->name,
+				 strcmp(o->path, "-") == 0 ? "standard output" : o->path);
+		return MEW_EXIT_USAGE;
+	}
 	return MEW_EXIT_FINE;
 }
 

@@ -320,8 +320,8 @@ static int read_all(struct recording *r)
 		mew_recording_close(g);
 	}
 	if (r->recorder.is_full) {
-		mew_cli_complain("record: no descriptor was left for more than the first %zu processes, the others are left out: "
-				 "raise `ulimit -n`", r->recorder.n);
+		mew_cli_complain("record: no descriptor was left for more than the first %zu processes, the others are left "
+				 "out: raise `ulimit -n`", r->recorder.n);
 		code = MEW_EXIT_USAGE;
 	}
 	if (r->recorder.refused > 0)
@@ -341,7 +341,8 @@ static int report(struct recording *r)
 
 	if (r->model->ncases == 0)
 		return code != MEW_EXIT_FINE ? code : MEW_EXIT_INVALID;
-	if (mew_session_finish(r->model, mew_cli_servers(r->cli, &servers), &err) != MEW_OK || mew_cli_tables(r->cli, r->model, &err) != MEW_OK) {
+	if (mew_session_finish(r->model, mew_cli_servers(r->cli, &servers), &err) != MEW_OK ||
+	    mew_cli_tables(r->cli, r->model, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;
 	}

@@ -63,14 +63,15 @@ static int lost(struct mew_host *h, int got, struct mew_error *err)
 	}
 	if (got == MEW_E_BODY) {
 		mew_host_kill(h);
-		return mew_error_set(err, MEW_E_BODY, "did not end within --timeout %g s; its process was killed", h->options->timeout);
+		return mew_error_set(err, MEW_E_BODY, "did not end within --timeout %g s; its process was killed",
+				     h->options->timeout);
 	}
 	status = end_worker(h, got != 0, &had_to_kill);
 	mew_host_kill(h);
 	/* it closed its end and went on, or ended when it found that out */
 	if (had_to_kill || (WIFEXITED(status) && WEXITSTATUS(status) == MEW_WORKER_CUT))
-		return mew_error_set(err, MEW_E_BODY, "it closed the descriptor by which its process talks to mew: close only what was "
-				     "opened there");
+		return mew_error_set(err, MEW_E_BODY, "it closed the descriptor by which its process talks to mew: "
+				     "close only what was opened there");
 	mew_launch_describe(status, how, sizeof how);
 	return mew_error_set(err, MEW_E_BODY, "the benchmark's process was lost: %s", how);
 }

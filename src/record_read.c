@@ -81,7 +81,10 @@ static bool is_our_user(int fd, int *pid)
 	return true;
 }
 
-/* One message; false for none. Descriptors that come without one are closed. Neither file nor reason: it found no descriptor. */
+/*
+ * One message; false for none. Descriptors that come without one are closed. Neither file nor reason: it found no
+ * descriptor.
+ */
 static bool receive(int fd, struct mew_recording *g)
 {
 	struct mew_record_hello hello;

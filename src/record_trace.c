@@ -104,8 +104,9 @@ static void map_variables(struct watched *w)
 	w->data = data;
 	w->data_bytes = head.data_bytes;
 	at = head.statics[0].at - head.data_lo;
-	w->heap_at = head.statics[0].bytes == sizeof(struct mew_heap) && at <= head.data_bytes - sizeof(struct mew_heap) ? at
-														       : w->data_bytes;
+	w->heap_at = w->data_bytes;
+	if (head.statics[0].bytes == sizeof(struct mew_heap) && at <= head.data_bytes - sizeof(struct mew_heap))
+		w->heap_at = at;
 	slash = strrchr(head.program, '/');
 	(void)snprintf(w->name, sizeof w->name, "%.255s", slash != NULL ? slash + 1 : head.program);
 }

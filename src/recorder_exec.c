@@ -164,8 +164,9 @@ static size_t count_words(const char *first, va_list *rest)
 }
 
 /*
- * The words of a call into `few`, or into a map of their own where they are many: a stack may be small. NULL without memory.
- * In a child of vfork the exec leaves such a map behind in the parent, a page for 511 words, which nobody can tell there.
+ * The words of a call into `few`, or into a map of their own where they are many: a stack may be small. NULL without
+ * memory. In a child of vfork the exec leaves such a map behind in the parent, a page for 511 words: there is no way to
+ * tell the parent of it.
  */
 static char **gather(char *few[WORDS_FEW], size_t n, const char *first, va_list *rest)
 {
