@@ -29,11 +29,12 @@
 static struct {
 	int pid;       /* that has a trace to end; 0: none */
 	int directory; /* open since it was made: a name that leads elsewhere later is not followed */
+	int lock;      /* keeps other runs off the partial file until the trace is made of it */
 	char *path, *partial;
 	int64_t zero_ns;
 	struct mew_clock_pair pairs[PAIRS];
 	size_t npairs;
-} trace = { .directory = -1 };
+} trace = { .directory = -1, .lock = -1 };
 
 /* --- flags ------------------------------------------------------------------------------------------------------ */
 
@@ -108,6 +109,9 @@ static void remove_fragments(void)
 static void forget(void)
 {
 	(void)unsetenv(MEW_TRACE_DIR_VARIABLE);
+	if (trace.lock >= 0)
+		(void)close(trace.lock);
+	trace.lock = -1;
 	free(trace.path);
 	free(trace.partial);
 	trace.path = trace.partial = NULL;
@@ -173,6 +177,7 @@ static int begin(const struct mew_cli_trace *t)
 		trace.partial = NULL;
 		return MEW_EXIT_USAGE;
 	}
+	trace.lock = mew_trace_log_hold();
 	(void)setenv(MEW_TRACE_DIR_VARIABLE, trace.path, 1);
 	return MEW_EXIT_FINE;
 }

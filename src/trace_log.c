@@ -7,6 +7,7 @@
 #include "trace_log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -188,6 +189,12 @@ void mew_trace_log_end(void)
 	__atomic_store_n(&mew_trace_active_, 0, __ATOMIC_RELEASE);
 	if (state.pid == (int)getpid())
 		mew_trace_fragment_close(&state.file);
+}
+
+/* A lock of flock() is held by all descriptors that were made of one another. */
+int mew_trace_log_hold(void)
+{
+	return state.pid == (int)getpid() && state.file.fd >= 0 ? fcntl(state.file.fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
 int mew_trace_log_directory(void)

@@ -42,6 +42,12 @@ int mew_trace_log_begin(const char *directory, const char *path, struct mew_erro
 /* Write what waits and take no more records. */
 void mew_trace_log_end(void);
 
+/*
+ * Keep other commands off the file `path` of mew_trace_log_begin() also after mew_trace_log_end(): until the descriptor
+ * that is returned is closed, which is the caller's to do. -1 where there is no file or no descriptor.
+ */
+int mew_trace_log_hold(void);
+
 /* The directory that this process's fragments go to, opened; -1 where there is none. The caller closes it. */
 int mew_trace_log_directory(void);
 

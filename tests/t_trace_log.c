@@ -249,6 +249,26 @@ static void one_file_has_one_writer(void **data)
 	mew_trace_fragment_close(&second);
 }
 
+static void a_file_stays_taken_until_its_trace_is_made(void **data)
+{
+	struct mew_trace_fragment other;
+	struct mew_error err;
+	char path[200];
+	int lock;
+
+	(void)data;
+	assert_int_equal(mew_trace_log_hold(), -1);
+	(void)snprintf(path, sizeof path, "%s.out", rig_folder);
+	assert_int_equal(mew_trace_log_begin(NULL, path, &err), MEW_OK);
+	lock = mew_trace_log_hold();
+	assert_true(lock >= 0);
+	mew_trace_log_end();
+	assert_int_equal(mew_trace_fragment_open(&other, path, &err), MEW_E_BUSY);
+	assert_int_equal(close(lock), 0);
+	assert_int_equal(mew_trace_fragment_open(&other, path, &err), MEW_OK);
+	mew_trace_fragment_close(&other);
+}
+
 /* --- the command's side ----------------------------------------------------------------------------------------- */
 
 static size_t count_entries(const char *path)
@@ -323,6 +343,7 @@ int main(void)
 		cmocka_unit_test(a_section_that_ends_before_it_starts_is_refused),
 		cmocka_unit_test(a_directory_that_is_a_link_is_refused),
 		cmocka_unit_test(one_file_has_one_writer),
+		cmocka_unit_test(a_file_stays_taken_until_its_trace_is_made),
 		cmocka_unit_test(an_exit_leaves_nothing_behind),
 		cmocka_unit_test(the_exit_of_a_child_takes_nothing_away),
 	};
