@@ -172,8 +172,8 @@ static enum closing close_section(const struct mew_section *s, uint64_t end_ns)
 {
 	unsigned at;
 
-	if (mine == NULL)
-		return IN_ORDER;
+	if (mine == NULL) /* it has begun nothing */
+		return BEGUN_ELSEWHERE;
 	for (at = mine->nopen; at > 0; at--)
 		if (mine->open[at - 1].start_ns == s->start_ && mine->open[at - 1].name == s->name_)
 			break;
