@@ -197,7 +197,11 @@ char *mew_gunzip(int fd, size_t most, size_t *bytes, const char **why)
 		file = unpacking.open(ours, "r");
 	if (file != NULL) {
 		text = read_packed(file, most, bytes, why);
-		(void)unpacking.close(file);
+		if (unpacking.close(file) != 0 && text != NULL) { /* gzread() takes what breaks off for an end */
+			free(text);
+			text = NULL;
+			*why = "the gzip file breaks off; write it again";
+		}
 	} else if (ours >= 0) {
 		(void)close(ours);
 	}
