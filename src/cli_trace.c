@@ -308,6 +308,20 @@ static void say(const char *text)
 	mew_cli_complain("trace: %s", text);
 }
 
+static void say_what_was_left_out(const struct mew_trace_merge *m)
+{
+	uint64_t alone = m->dropped - m->far - m->beyond, unfit = m->lost + m->beyond;
+
+	if (m->thinned > 0)
+		(void)fprintf(stderr, "; %llu samples were left out", (unsigned long long)m->thinned);
+	if (m->far > 0)
+		(void)fprintf(stderr, "; left out: %llu at times outside the run (microseconds since 1970 are wanted)",
+			      (unsigned long long)m->far);
+	if (m->bad + alone + unfit > 0)
+		(void)fprintf(stderr, "; left out: %llu malformed, %llu without a partner, %llu that did not fit",
+			      (unsigned long long)m->bad, (unsigned long long)alone, (unsigned long long)unfit);
+}
+
 static int finish(const struct mew_cli_trace *t, int code)
 {
 	struct mew_trace_merge m = {
@@ -327,11 +341,7 @@ static int finish(const struct mew_cli_trace *t, int code)
 		return code != MEW_EXIT_FINE ? code : MEW_EXIT_USAGE;
 	}
 	(void)fprintf(stderr, "trace: wrote %s (%zu events", t->file, m.events);
-	if (m.thinned > 0)
-		(void)fprintf(stderr, "; %llu samples were left out", (unsigned long long)m.thinned);
-	if (m.bad + m.dropped + m.lost > 0)
-		(void)fprintf(stderr, "; left out: %llu malformed, %llu without a partner, %llu that did not fit", (unsigned long long)m.bad,
-			      (unsigned long long)m.dropped, (unsigned long long)m.lost);
+	say_what_was_left_out(&m);
 	(void)fputs(")\n", stderr);
 	discard();
 	return code;

@@ -283,5 +283,5 @@ int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *s, 
 void mew_trace_events_fini(struct mew_trace_events *events)
 {
 	free(events->list);
-	*events = (struct mew_trace_events){ NULL, 0, 0, 0, 0, false, false };
+	*events = (struct mew_trace_events){ .list = NULL };
 }

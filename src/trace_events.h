@@ -26,7 +26,9 @@ struct mew_trace_event {
 struct mew_trace_events {
 	struct mew_trace_event *list;
 	size_t n, capacity;
-	uint64_t dropped; /* events that had no partner or that no viewer could show */
+	uint64_t dropped; /* events that had no partner or that no viewer could show; these among them: */
+	uint64_t far;     /* a day or more outside the run */
+	uint64_t beyond;  /* of more processes than are shown */
 	uint64_t numbers;
 	bool failed;      /* no memory: the list is a part */
 	bool full;        /* the file that is being read has too many */

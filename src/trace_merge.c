@@ -103,7 +103,7 @@ static void shift(const struct mew_trace_merge *m, struct mew_trace_events *even
 		const struct mew_trace_source *s = &files->list[e->file];
 		int64_t before;
 
-		if (e->phase == 'M')
+		if (e->phase == 'M' || e->dropped)
 			continue;
 		before = e->ts_ns;
 		e->ts_ns = s->is_ours ? e->ts_ns + s->zero_ns - m->zero_ns : from_epoch(m, e->ts_ns);
@@ -111,6 +111,7 @@ static void shift(const struct mew_trace_merge *m, struct mew_trace_events *even
 		if (is_far(e->ts_ns, end) || (e->has_start && is_far(e->start_ns, end))) {
 			e->dropped = true;
 			events->dropped++;
+			events->far++;
 		}
 	}
 }
@@ -285,6 +286,8 @@ static int join_events(struct job *j, struct mew_error *err)
 	}
 	j->m->events = j->events.n;
 	j->m->dropped = j->events.dropped;
+	j->m->far = j->events.far;
+	j->m->beyond = j->events.beyond;
 	if (status != MEW_OK || j->events.failed)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to join the fragments of the trace");
 	return MEW_OK;

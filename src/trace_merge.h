@@ -30,6 +30,7 @@ struct mew_trace_merge {
 	/* returned */
 	size_t events, fragments;
 	uint64_t bad, dropped, lost, thinned;
+	uint64_t far, beyond; /* of those dropped: a day or more outside the run; of more processes than are shown */
 	uint64_t torn; /* mew's own files that break off in a line */
 };
 

@@ -104,6 +104,7 @@ int mew_trace_renumber(struct mew_trace_events *events, const struct mew_trace_f
 		else
 			events->list[i].dropped = true;
 		events->dropped += found == NULL;
+		events->beyond += found == NULL;
 	}
 	free(p.list);
 	return MEW_OK;

@@ -162,6 +162,7 @@ static void times_of_no_known_clock_are_dropped(void **data)
 	put("1.json", "[{\"ph\":\"i\",\"pid\":20,\"name\":\"i\",\"ts\":5}]");
 	free(merge(steady, 2, &m));
 	assert_int_equal(m.dropped, 1);
+	assert_int_equal(m.far, 1);
 }
 
 static void a_clock_beyond_all_numbers_is_not_ours(void **data)
