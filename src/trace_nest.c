@@ -151,7 +151,7 @@ static int64_t last_of(const struct mew_trace_events *events, int64_t pid)
 	for (size_t i = 0; i < events->n; i++) {
 		const struct mew_trace_event *e = &events->list[i];
 
-		if (e->pid == pid && e->phase != 'M' && e->ts_ns + e->duration_ns > last)
+		if (!e->dropped && e->pid == pid && e->phase != 'M' && e->ts_ns + e->duration_ns > last)
 			last = e->ts_ns + e->duration_ns;
 	}
 	return last;

@@ -165,6 +165,17 @@ static void times_of_no_known_clock_are_dropped(void **data)
 	assert_int_equal(m.far, 1);
 }
 
+static void what_is_dropped_ends_nothing(void **data)
+{
+	struct mew_trace_merge m;
+
+	(void)data;
+	put("1.json", "[{\"ph\":\"B\",\"pid\":20,\"tid\":3,\"name\":\"open\",\"ts\":1700000001000000},"
+		      "{\"ph\":\"i\",\"pid\":20,\"tid\":3,\"name\":\"far\",\"ts\":1800000000000000}]");
+	has_and_free(merge(steady, 2, &m), "\"name\":\"open\",\"ts\":1000000.000,\"dur\":0.001");
+	assert_int_equal(m.far, 1);
+}
+
 static void a_clock_beyond_all_numbers_is_not_ours(void **data)
 {
 	struct mew_trace_merge m;
@@ -415,6 +426,7 @@ int main(void)
 		cmocka_unit_test(a_sleep_is_said),
 		cmocka_unit_test(what_lies_before_the_run_moves_all),
 		cmocka_unit_test(times_of_no_known_clock_are_dropped),
+		cmocka_unit_test(what_is_dropped_ends_nothing),
 		cmocka_unit_test(a_clock_beyond_all_numbers_is_not_ours),
 		cmocka_unit_test(files_of_one_process_stay_together),
 		cmocka_unit_test(a_file_that_breaks_off_in_a_line_is_said),
