@@ -161,7 +161,7 @@ void mew_trace_drop_old_names(struct mew_trace_events *events)
 		return;
 	}
 	for (size_t i = 0; i < events->n; i++)
-		if (events->list[i].phase == 'M')
+		if (events->list[i].phase == 'M' && !events->list[i].dropped)
 			list[n++] = &events->list[i];
 	qsort(list, n, sizeof(struct mew_trace_event *), by_subject);
 	for (size_t i = 0; i < n; i++)

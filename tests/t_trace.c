@@ -243,6 +243,26 @@ static void many_threads_may_leave_their_begins_open(void **data)
 	assert_int_equal(m.dropped, 0);
 }
 
+static void more_processes_than_fit_have_no_names_either(void **data)
+{
+	struct mew_trace_merge m;
+	char path[200];
+	FILE *f;
+
+	(void)data;
+	(void)snprintf(path, sizeof path, "%s/p.json", rig_folder);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	(void)fputs("[", f);
+	for (int i = 0; i < 4100; i++)
+		(void)fprintf(f, "{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"p\"}},",
+			      100 + i);
+	assert_int_equal(fclose(f), 0);
+	free(merge(steady, 2, &m));
+	assert_int_equal(m.beyond, 5); /* 4096 fit, and one of them is mew's own */
+	assert_int_equal(m.events, 4095 + 4);
+}
+
 /* --- samples ---------------------------------------------------------------------------------------------------- */
 
 #define WORKER_ZERO (ZERO + 2 * SECOND)
@@ -431,6 +451,7 @@ int main(void)
 		cmocka_unit_test(files_of_one_process_stay_together),
 		cmocka_unit_test(a_file_that_breaks_off_in_a_line_is_said),
 		cmocka_unit_test(many_threads_may_leave_their_begins_open),
+		cmocka_unit_test(more_processes_than_fit_have_no_names_either),
 		cmocka_unit_test(samples_are_on_the_line_of_their_thread),
 		cmocka_unit_test(more_samples_than_fit_are_thinned_and_counted),
 		cmocka_unit_test(trees_are_bounded_too),
