@@ -151,12 +151,14 @@ static int choose_partial(const char *file)
 	size_t n = strlen(file);
 	struct stat st;
 	bool exists = stat(file, &st) == 0, apart;
+	bool in_memory = strncmp(file, "/dev/shm/", 9) == 0; /* files like any other */
 
 	if ((exists && S_ISDIR(st.st_mode)) || file[n - 1] == '/') {
 		mew_cli_complain("--trace: %s is a directory; name a file in it", file);
 		return MEW_EXIT_USAGE;
 	}
-	apart = (exists && !S_ISREG(st.st_mode)) || strncmp(file, "/dev/", 5) == 0 || strncmp(file, "/proc/", 6) == 0;
+	apart = (exists && !S_ISREG(st.st_mode)) || (strncmp(file, "/dev/", 5) == 0 && !in_memory) ||
+		strncmp(file, "/proc/", 6) == 0;
 	if (asprintf(&trace.partial, "%s%s.partial", apart ? trace.path : file, apart ? "/" : "") >= 0)
 		return MEW_EXIT_FINE;
 	trace.partial = NULL;

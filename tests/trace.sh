@@ -111,6 +111,16 @@ check "a full disk takes the file, not the run" 2 first "cannot write '/dev/full
 run sh -c 'for f in tmp/mew-trace.*/.partial tmp/mew-trace.*/*.json; do "$1" trace-check "$f" || exit 1; done' sh "$mew"
 check "... and what it recorded is sound" 0 'ends early'
 rm -rf tmp/* pipe folder new
+if shm=$(mktemp -d /dev/shm/mew-trace.XXXXXX 2>err); then
+	FX_TRACE_CHILD="ls $shm >$work/seen" "$mew" run $fast -k second --trace="$shm/t.json" "$bench" >out 2>err </dev/null
+	code=$?
+	check "a file in /dev/shm is no device" 0 second "wrote $shm/t.json"
+	run grep -x 't.json.partial' seen
+	check "... and is written beside itself" 0
+	rm -rf "$shm" seen
+else
+	skip "a file in /dev/shm is no device" "there is no /dev/shm"
+fi
 
 # two at once
 cat >twice.sh <<'END'
