@@ -96,6 +96,7 @@ static void run_under(struct mew_cli_run *r, size_t host, size_t item, enum mew_
 	int status = mew_host_begin_pass(&r->hosts[host], pass, &err);
 
 	plan = plan_of(r);
+	plan.free_ns = r->visited_ns;
 	plan.all = r->cases[host];
 	plan.nall = r->ncases[host];
 	plan.one_process = pass == MEW_PASS_TIME;
@@ -104,6 +105,8 @@ static void run_under(struct mew_cli_run *r, size_t host, size_t item, enum mew_
 		status = mew_plan_run(&driver, &r->cases[host][item], 1, pass, &plan, r->model, &err);
 	if (status != MEW_OK && !mew_cli_interrupted())
 		fail_pass(r, host, pass, &err);
+	if (r->cases[host][item].end_ns > r->visited_ns) /* not one that failed before its visit */
+		r->visited_ns = r->cases[host][item].end_ns;
 	r->steps_before += pass == MEW_PASS_TIME ? plan.repetitions : 1;
 }
 
@@ -124,7 +127,7 @@ static void run_allocators(struct mew_cli_run *r, size_t program, enum mew_pass 
 
 static void run_pass(struct mew_cli_run *r, enum mew_pass pass)
 {
-	r->pass_ns = 0;
+	r->pass_ns = r->visited_ns = 0;
 	for (size_t i = 0; i < r->nhosts && !mew_cli_interrupted(); i += mew_cli_allocators(r)) {
 		if (r->allocators.n > 0)
 			run_allocators(r, i / r->allocators.n, pass);

@@ -69,10 +69,13 @@ int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t
 {
 	struct mew_plan_pass r = { .d = d, .cases = cases, .n = n, .pass = pass, .kind = mew_pass_kind(pass), .o = o, .model = model,
 				   .all = o->all != NULL ? o->all : cases, .nall = o->all != NULL ? o->nall : n,
-				   .free_ns = mew_os_now_ns() };
+				   .free_ns = o->free_ns };
+	uint64_t now = mew_os_now_ns();
 	unsigned processes = pass == MEW_PASS_TIME && d->renew != NULL && !o->dry_run ? o->processes : 1;
 	unsigned first = o->one_process && o->process < processes ? o->process : 0, end = o->one_process ? first + 1 : processes;
 
+	if (r.free_ns == 0)
+		r.free_ns = now;
 	for (size_t i = 0; i < n; i++) {
 		cases[i].open = false;
 		cases[i].start_ns = cases[i].end_ns = 0;
@@ -80,7 +83,7 @@ int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t
 		if (first == 0) {
 			cases[i].dead = false;
 			cases[i].loops = cases[i].calibrated_ns = 0;
-			cases[i].ready_ns = o->ready_ns != 0 ? o->ready_ns : r.free_ns;
+			cases[i].ready_ns = o->ready_ns != 0 ? o->ready_ns : now;
 		}
 	}
 	for (r.process = first; r.process < end && !r.stopped; r.process++) {

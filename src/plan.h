@@ -43,6 +43,7 @@ struct mew_plan_options { /* all set; mew_plan_defaults() */
 	bool one_process;        /* timing: only process number `process` of all; the one after goes on with its cases */
 	unsigned process;
 	uint64_t ready_ns;       /* the pass could have begun its cases then, and ran others; 0: it begins now */
+	uint64_t free_ns;        /* the last visit of the pass, in another call, ended then; 0: none that matters */
 	const struct mew_plan_case *all; /* for the timeline: every case of the pass, where each has a call of its own; may be NULL */
 	size_t nall;
 	bool cold_resident;      /* growth of resident memory in the first call of the body, before any warm-up */

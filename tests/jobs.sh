@@ -224,6 +224,11 @@ if command -v python3 >/dev/null 2>&1; then
 	check "two programs, two processes of each" 0 'order/last'
 	run python3 queue.py two.json
 	check "... wait for each other too" 0 ', 0 wrong$'
+	run "$mew" run --max-time 0.01 --min-warmup-time 0.0001 -k order/last --processes 3 --allocator system \
+		--trace=own.json "$bench"
+	check "one case in three processes, each a call of the plan" 0 order/last
+	run sh -c 'grep "\"cat\":\"case\"" own.json | grep -c queue_ms'
+	check "... waits for no other" 1 '^0$'
 else
 	skip "how long cases waited" "python3 is missing"
 fi
