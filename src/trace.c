@@ -128,6 +128,7 @@ void mew_trace_forked(void)
 		t->announced = false;
 		t->use = t == mine ? MEW_TRACE_USED : MEW_TRACE_FREE;
 	}
+	mew_trace_threads_.freed++; /* the thread that forked may have found no place */
 	if (mine == NULL)
 		return;
 	mine->owner = mine->tid = mew_os_tid();

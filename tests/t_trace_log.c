@@ -191,6 +191,45 @@ static void a_thread_without_a_place_gets_one_that_is_freed(void **data)
 	assert_int_equal(system(path), 0);
 }
 
+static void *fork_without_a_place(void *data)
+{
+	pid_t child;
+
+	mew_mark("there is no place");
+	child = fork();
+	if (child == 0) {
+		mew_mark("in the child");
+		mew_trace_log_end();
+		_exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
+	return data;
+}
+
+static void the_child_of_a_thread_without_a_place_has_one(void **data)
+{
+	pthread_t ids[MEW_TRACE_THREADS], forks;
+	struct mew_error err;
+	char command[200];
+
+	(void)data;
+	assert_int_equal(mew_trace_log_begin(rig_folder, NULL, &err), MEW_OK);
+	assert_int_equal(pthread_barrier_init(&met, NULL, 2), 0);
+	assert_int_equal(pthread_barrier_init(&may_end, NULL, MEW_TRACE_THREADS + 1), 0);
+	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++) {
+		assert_int_equal(pthread_create(&ids[i], NULL, one_of_many, NULL), 0);
+		(void)pthread_barrier_wait(&met);
+	}
+	assert_int_equal(pthread_create(&forks, NULL, fork_without_a_place, NULL), 0);
+	assert_int_equal(pthread_join(forks, NULL), 0);
+	(void)pthread_barrier_wait(&may_end);
+	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++)
+		assert_int_equal(pthread_join(ids[i], NULL), 0);
+	mew_trace_log_end();
+	(void)snprintf(command, sizeof command, "grep -q 'in the child' %s/mew-*.json", rig_folder);
+	assert_int_equal(system(command), 0);
+}
+
 static void nothing_is_taken_without_a_trace(void **data)
 {
 	struct mew_section s = mew_section_begin("s");
@@ -339,6 +378,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_counted),
 		cmocka_unit_test(a_process_writes_no_more_than_is_read),
 		cmocka_unit_test(a_thread_without_a_place_gets_one_that_is_freed),
+		cmocka_unit_test(the_child_of_a_thread_without_a_place_has_one),
 		cmocka_unit_test(nothing_is_taken_without_a_trace),
 		cmocka_unit_test(a_section_that_ends_before_it_starts_is_refused),
 		cmocka_unit_test(a_directory_that_is_a_link_is_refused),
