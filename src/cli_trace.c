@@ -43,7 +43,7 @@ int mew_cli_trace_file(struct mew_cli_trace *t, const char *value)
 	if (value != NULL && value[0] == '\0')
 		return mew_cli_bad("--trace", value, "a file name");
 	if (value != NULL && strcmp(value, "-") == 0)
-		return mew_cli_bad("--trace", value, "a file name (standard output has the tables)");
+		return mew_cli_bad("--trace", value, "a file name (standard output is taken)");
 	t->file = value != NULL ? value : MEW_TRACE_DEFAULT;
 	return MEW_EXIT_FINE;
 }

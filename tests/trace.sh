@@ -96,7 +96,7 @@ for file in folder folder/ new/folder/; do
 	complains "a trace called $file is refused before anything is measured" 2 'is a directory; name a file in it'
 done
 run "$mew" run $fast -k first --trace=- "$bench"
-complains "... and so is one for standard output, which has the tables" 2 'standard output has the tables'
+complains "... and so is one for standard output, which has the tables" 2 'standard output is taken'
 run "$mew" run $fast -k first --trace=/dev/stdout "$bench"
 check "what is standard output is written to" 0 '^{"traceEvents":\[$' 'wrote /dev/stdout'
 check "... behind the tables" 0 '^first '
