@@ -103,6 +103,7 @@ check "... behind the tables" 0 '^first '
 mkfifo pipe
 cat pipe >piped.json &
 run "$mew" run $fast -k first --trace=pipe "$bench"
+: <>pipe # a mew that never opened it leaves the reader waiting
 wait
 check "... and a pipe" 0 '' 'wrote pipe'
 sound piped.json "... with a sound trace"

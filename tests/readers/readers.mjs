@@ -150,7 +150,8 @@ test('the pages of go tool pprof -http show a profile', go, async () => {
 			equal([page.status, /inflate/.test(await page.text())], [200, true], view);
 		}
 	} finally {
-		process.kill(-server.pid);
+		if (server.exitCode === null) /* else why it ended is what failed above */
+			process.kill(-server.pid);
 	}
 });
 test('go tool pprof refuses a broken file, so that the checks above mean something', go, () => {
