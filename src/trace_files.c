@@ -138,7 +138,7 @@ static void complain(void (*say)(const char *), const char *what, const char *wh
 {
 	char line[400];
 
-	(void)snprintf(line, sizeof line, "%s%s", what, why);
+	(void)snprintf(line, sizeof line, "%.260s%s", what, why);
 	say(line);
 }
 
@@ -151,7 +151,8 @@ void mew_trace_files_tell(const struct mew_trace_source *s, void (*say)(const ch
 				       "missing");
 	if (s->bad == 0)
 		return;
-	(void)snprintf(line, sizeof line, "%s: %llu events left out; %s", s->name, (unsigned long long)s->bad, s->first_bad);
+	(void)snprintf(line, sizeof line, "%.200s: %llu events left out; %s", s->name, (unsigned long long)s->bad,
+		       s->first_bad);
 	say(line);
 }
 

@@ -43,8 +43,10 @@ int mew_trace_fragment_into(struct mew_trace_fragment *f, const char *directory,
 	struct stat st;
 
 	*f = (struct mew_trace_fragment){ .fd = -1 };
-	if (strlen(directory) >= sizeof f->directory || lstat(directory, &st) != 0 || !S_ISDIR(st.st_mode) ||
-	    st.st_uid != geteuid())
+	if (strlen(directory) >= sizeof f->directory)
+		return mew_error_set(err, MEW_E_INVALID, "MEW_TRACE_DIR: \"%.60s...\" is too long: at most %zu bytes",
+				     directory, sizeof f->directory - 1);
+	if (lstat(directory, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return mew_error_set(err, MEW_E_INVALID, "MEW_TRACE_DIR: \"%.120s\" is not a directory of this user's own (links are refused)",
 				     directory);
 	(void)strcpy(f->directory, directory);
@@ -113,7 +115,12 @@ int mew_trace_fragment_open(struct mew_trace_fragment *f, const char *path, stru
 static bool open_again(struct mew_trace_fragment *f)
 {
 	f->fd = f->name[0] != '\0' ? open_in_directory(f, O_APPEND) : -1;
-	return f->fd >= 0 && is_ours(f, f->fd);
+	if (f->fd >= 0 && is_ours(f, f->fd))
+		return true;
+	if (f->fd >= 0)
+		(void)close(f->fd); /* another file has the name now */
+	f->fd = -1;
+	return false;
 }
 
 /* What is beyond the limit would bring SIGXFSZ to the program. */
