@@ -104,7 +104,8 @@ static unsigned lanes_that_fit(unsigned wanted)
 	room = limit.rlim_cur > used ? (limit.rlim_cur - used) / FILES_OF_LANE : 0;
 	if (room >= wanted)
 		return wanted;
-	mew_cli_complain("--jobs: %llu open files are allowed, too few for %u processes at once: %llu run; raise it with `ulimit -n`",
+	mew_cli_complain("--jobs: %llu open files are allowed, too few for %u processes at once: %llu run; "
+			 "raise it with `ulimit -n`",
 			 (unsigned long long)limit.rlim_cur, wanted, (unsigned long long)(room > 0 ? room : 1));
 	return (unsigned)room;
 }

@@ -192,7 +192,8 @@ char *mew_gunzip(int fd, size_t most, size_t *bytes, const char **why)
 	char *text = NULL;
 
 	(void)pthread_once(&once, load);
-	*why = unpacking.open == NULL ? "there is no zlib to unpack it: use gzip -d first" : "no memory or descriptor to unpack it";
+	*why = unpacking.open == NULL ? "there is no zlib to unpack it: use gzip -d first" :
+					"no memory or descriptor to unpack it";
 	if (ours >= 0 && unpacking.open != NULL)
 		file = unpacking.open(ours, "r");
 	if (file != NULL) {

@@ -18,7 +18,10 @@ bool mew_trace_redact(const char *expression);
 /* `line` as it may be shown; the caller frees it. NULL: it may not, or there is no memory. */
 char *mew_trace_shown_line(const char *line);
 
-/* The name of a program as it may be shown: always, but for what the expression hides. The caller frees it; NULL without memory. */
+/*
+ * The name of a program as it may be shown: always, but for what the expression hides. The caller frees it; NULL
+ * without memory.
+ */
 char *mew_trace_shown_name(const char *name);
 
 /*

@@ -147,8 +147,8 @@ void mew_trace_files_tell(const struct mew_trace_source *s, void (*say)(const ch
 	char line[400];
 
 	if (s->torn)
-		complain(say, s->name, ": it breaks off in a line, since its process was killed or the disk was full; what came then is "
-				       "missing");
+		complain(say, s->name, ": it breaks off in a line, since its process was killed or the disk was full; "
+				       "what came then is missing");
 	if (s->bad == 0)
 		return;
 	(void)snprintf(line, sizeof line, "%.200s: %llu events left out; %s", s->name, (unsigned long long)s->bad,

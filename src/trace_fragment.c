@@ -47,8 +47,9 @@ int mew_trace_fragment_into(struct mew_trace_fragment *f, const char *directory,
 		return mew_error_set(err, MEW_E_INVALID, "MEW_TRACE_DIR: \"%.60s...\" is too long: at most %zu bytes",
 				     directory, sizeof f->directory - 1);
 	if (lstat(directory, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
-		return mew_error_set(err, MEW_E_INVALID, "MEW_TRACE_DIR: \"%.120s\" is not a directory of this user's own (links are refused)",
-				     directory);
+		return mew_error_set(err, MEW_E_INVALID,
+				     "MEW_TRACE_DIR: \"%.120s\" is not a directory of this user's own "
+				     "(links are refused)", directory);
 	(void)strcpy(f->directory, directory);
 	return MEW_OK;
 }
@@ -77,7 +78,8 @@ bool mew_trace_fragment_make(struct mew_trace_fragment *f, int pid)
 	if (f->failed || f->directory[0] == '\0')
 		return false;
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	(void)snprintf(f->name, sizeof f->name, "mew-%d-%08lx.json", pid, (unsigned long)t.tv_nsec ^ (unsigned long)t.tv_sec << 8);
+	(void)snprintf(f->name, sizeof f->name, "mew-%d-%08lx.json", pid,
+		       (unsigned long)t.tv_nsec ^ (unsigned long)t.tv_sec << 8);
 	f->fd = open_in_directory(f, O_CREAT | O_EXCL);
 	f->failed = !note_file(f);
 	return !f->failed;
@@ -99,9 +101,10 @@ int mew_trace_fragment_open(struct mew_trace_fragment *f, const char *path, stru
 	for (int tries = 0; tries < 10; tries++) {
 		f->fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
 		if (!note_file(f))
-			return mew_error_errno(err, MEW_E_IO, "the trace cannot be written beside its file, as '%s'", path);
-		if (flock(f->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) /* other failures: no locks on this file system */
-			break;
+			return mew_error_errno(err, MEW_E_IO, "the trace cannot be written beside its file, as '%s'",
+					       path);
+		if (flock(f->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+			break; /* other failures: no locks on this file system */
 		if (has_name(f, path) && ftruncate(f->fd, 0) == 0)
 			return MEW_OK;
 		mew_trace_fragment_close(f);
@@ -128,7 +131,8 @@ static size_t that_fit(const struct mew_trace_fragment *f, size_t bytes)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || f->written + bytes <= limit.rlim_cur)
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	    f->written + bytes <= limit.rlim_cur)
 		return bytes;
 	return f->written < limit.rlim_cur ? (size_t)(limit.rlim_cur - f->written) : 0;
 }

@@ -17,7 +17,7 @@ struct mew_trace_fragment {
 	uint64_t written;
 	char directory[4000]; /* "": none */
 	char name[80]; /* in it; "": not made yet */
-	dev_t device;  /* which file it is: a program may close our descriptor, and have another file under its number */
+	dev_t device;  /* which file it is: a program may close our descriptor, and give its number to another file */
 	ino_t inode;
 };
 
@@ -35,12 +35,12 @@ int mew_trace_fragment_into(struct mew_trace_fragment *f, const char *directory,
  */
 int mew_trace_fragment_open(struct mew_trace_fragment *f, const char *path, struct mew_error *err);
 
-/* Make the file in the directory, called after the process. False when that failed, now or before, or there is none to. */
+/* Make the file in the directory, called after the process. False when that failed, now or before, or there is none. */
 bool mew_trace_fragment_make(struct mew_trace_fragment *f, int pid);
 
 /*
- * Append text. What cannot be written, since the disk is full or the size of files is limited, ends the file and not the run; then the file's last line
- * has no end. Where the program closed our descriptor, the file is opened again.
+ * Append text. What cannot be written, since the disk is full or the size of files is limited, ends the file and not
+ * the run; then the file's last line has no end. Where the program closed our descriptor, the file is opened again.
  */
 void mew_trace_fragment_write(struct mew_trace_fragment *f, const char *text, size_t bytes);
 

@@ -164,7 +164,8 @@ int mew_trace_log_begin(const char *directory, const char *path, struct mew_erro
 	int status;
 
 	mew_trace_log_end();
-	status = directory == NULL ? mew_trace_fragment_open(&state.file, path, err) : mew_trace_fragment_into(&state.file, directory, err);
+	status = directory == NULL ? mew_trace_fragment_open(&state.file, path, err) :
+				     mew_trace_fragment_into(&state.file, directory, err);
 	if (status != MEW_OK)
 		return status;
 	state.pid = (int)getpid();

@@ -170,7 +170,8 @@ static void write_own_cost(struct mew_writer *w, const struct job *j)
 		mew_trace_write_name(w, "thread_name", pid, MEW_TRACE_MAIN_TID, "run", pid);
 	}
 	length = m->fixed_clock ? 1000 : (int64_t)mew_os_now_ns() - j->started_ns;
-	mew_writef(w, "{\"ph\":\"X\",\"pid\":%lld,\"tid\":%d,\"cat\":\"mew\",\"name\":\"trace: write\",\"ts\":", (long long)pid, MEW_TRACE_MAIN_TID);
+	mew_writef(w, "{\"ph\":\"X\",\"pid\":%lld,\"tid\":%d,\"cat\":\"mew\",\"name\":\"trace: write\",\"ts\":",
+		   (long long)pid, MEW_TRACE_MAIN_TID);
 	mew_write_us(w, (uint64_t)(start > last ? start : last));
 	mew_write_text(w, ",\"dur\":");
 	mew_write_us(w, (uint64_t)(length > 0 ? length : 1));
@@ -184,8 +185,9 @@ static void write_other(struct mew_writer *w, const struct job *j)
 
 	mew_writef(w, "],\"otherData\":{\"mew\":\"%s\",\"epoch_ns\":\"%lld\",\"fragments\":%zu,\"bad_events\":%llu,", MEW_VERSION,
 		   (long long)epoch, m->fragments, (unsigned long long)m->bad);
-	mew_writef(w, "\"dropped_events\":%llu,\"lost_records\":%llu,\"torn_fragments\":%llu,\"rebased_ns\":%lld,", (unsigned long long)m->dropped,
-		   (unsigned long long)m->lost, (unsigned long long)m->torn, (long long)j->rebased_ns);
+	mew_writef(w, "\"dropped_events\":%llu,\"lost_records\":%llu,\"torn_fragments\":%llu,\"rebased_ns\":%lld,",
+		   (unsigned long long)m->dropped, (unsigned long long)m->lost,
+		   (unsigned long long)m->torn, (long long)j->rebased_ns);
 	mew_writef(w, "\"samples_left_out\":%llu,", (unsigned long long)m->thinned);
 	mew_writef(w, "\"clock_step_ns\":%lld,\"suspended_ns\":%lld}}\n", (long long)step_of(m), (long long)sleep_of(m));
 }

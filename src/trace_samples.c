@@ -353,7 +353,8 @@ static int put_file(struct job *j, size_t first, int directory, struct mew_error
 	char name[80];
 	int fd = -1, failure;
 
-	for (unsigned k = 0; k < FILES_MAX && fd < 0 && (k == 0 || errno == EEXIST); k++) { /* one for each profile of a process */
+	/* one for each profile of a process */
+	for (unsigned k = 0; k < FILES_MAX && fd < 0 && (k == 0 || errno == EEXIST); k++) {
 		(void)snprintf(name, sizeof name, "mew-%d-%" PRIx64 "-samples-%u.json", window->pid, window->zero_ns, k);
 		fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	}

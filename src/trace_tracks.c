@@ -50,7 +50,8 @@ static bool list_processes(struct processes *p, const struct mew_trace_events *e
 				return false;
 			p->list = list;
 			found = &list[p->n++];
-			*found = (struct process){ .file = e->file, .pid = e->pid, .shown = e->pid, .source = &files->list[e->file] };
+			*found = (struct process){ .file = e->file, .pid = e->pid, .shown = e->pid,
+						   .source = &files->list[e->file] };
 		}
 		if (e->phase == 'M' && mew_slice_is(e->name, "process_name"))
 			found->name = e->args;
@@ -66,7 +67,8 @@ static bool is_same(const struct process *a, const struct process *b)
 {
 	if (a->source->is_ours && b->source->is_ours)
 		return a->source->zero_ns == b->source->zero_ns;
-	return !a->source->is_ours && !b->source->is_ours && (a->name.n == 0 || b->name.n == 0 || mew_slice_order(a->name, b->name) == 0);
+	return !a->source->is_ours && !b->source->is_ours &&
+	       (a->name.n == 0 || b->name.n == 0 || mew_slice_order(a->name, b->name) == 0);
 }
 
 /* That of the process, where another file of it has come before; one that is free, where another process has its own. */
@@ -181,7 +183,8 @@ void mew_trace_write_name(struct mew_writer *w, const char *what, int64_t pid, i
 		   (long long)tid, what, kind, (long long)number);
 }
 
-static bool is_named(const struct mew_trace_event *e, size_t n, struct mew_trace_event *const *list, const char *what, bool thread)
+static bool is_named(const struct mew_trace_event *e, size_t n, struct mew_trace_event *const *list, const char *what,
+		     bool thread)
 {
 	for (size_t i = 0; i < n; i++)
 		if (list[i]->phase == 'M' && mew_slice_is(list[i]->name, what) && (!thread || list[i]->tid == e->tid))

@@ -187,7 +187,9 @@ static void a_thread_without_a_place_gets_one_that_is_freed(void **data)
 	(void)pthread_barrier_wait(&turn);
 	assert_int_equal(pthread_join(late, NULL), 0);
 	mew_trace_log_end();
-	(void)snprintf(path, sizeof path, "grep -q 'after a place became free' %s.out && grep -q '\"mew_dropped\"' %s.out", rig_folder, rig_folder);
+	(void)snprintf(path, sizeof path,
+		       "grep -q 'after a place became free' %s.out && grep -q '\"mew_dropped\"' %s.out",
+		       rig_folder, rig_folder);
 	assert_int_equal(system(path), 0);
 }
 

@@ -306,7 +306,11 @@ function detailFigures(node) {
 			)
 		);
 	}
-	if (row.of.iterations && !report.recorded && !(shown.kind === 'memory' && (shown.metric === 0 || shown.metric === 3))) {
+	if (
+		row.of.iterations &&
+		!report.recorded &&
+		!(shown.kind === 'memory' && (shown.metric === 0 || shown.metric === 3))
+	) {
 		out.push(pair('Per iteration', plain(total / row.of.iterations, unit)));
 	}
 	return out;
@@ -412,7 +416,9 @@ function drawDetails() {
 						'p.soft',
 						shown.view === 'callers'
 							? 'Each function by its own cost, then its callers.'
-							: 'A frame is as wide as its share of: ' + report.metric()[0].toLowerCase() + '.'
+							: 'A frame is as wide as its share of: ' +
+								report.metric()[0].toLowerCase() +
+								'.'
 					)
 		].filter(Boolean)
 	);
