@@ -15,7 +15,7 @@ case $srcdir in /*) ;; *) srcdir=$PWD/$srcdir ;; esac
 . "$srcdir/tests/tap.sh"
 needs jq "mew calibrate"
 
-for copy in base head crash; do
+for copy in base head crash unable; do
 	cp "$program" "./fx-$copy" || exit 99
 done
 XDG_STATE_HOME=$work/state
@@ -78,6 +78,11 @@ complains "nothing to calibrate is an error" 4 'none of the'
 run "$mew" calibrate ./fx-crash -k spin --trials 1 --samples 16 --output crash.json
 complains "a case that fails ends it" 4 'killed by signal 9'
 is "and nothing is kept" "$(ls crash.json 2>/dev/null)" ""
+run "$mew" calibrate ./fx-unable --trials 1 --samples 16 --output unable.json
+check "a case that is skipped is left out" 0 '^blocks ' 'wrote unable.json'
+is "and the rest is there, to be read again" "$(jq -r '[.cases[] | "\(.key) \(.noise_floor >= 0)"] | join(" ")' unable.json)" "blocks true"
+run "$mew" calibrate ./fx-unable -k spin --trials 1 --samples 16 --output skipped.json
+complains "where all are skipped, nothing is known" 4 'no such processor'
 
 # two cases inside one process
 run "$mew" run --versus spin blocks ./fx-base

@@ -49,7 +49,7 @@ static bool is_difference(const struct mew_verdict *v)
 	return v != NULL && (v->outcome == MEW_OUTCOME_REGRESSED || v->outcome == MEW_OUTCOME_IMPROVED);
 }
 
-/* The series of the first trial's cases: each trial has the same ones. */
+/* The series of the first trial's cases: each trial has the same ones. What is skipped here has no times, so no noise. */
 static int make_series(struct calibrate *k, const struct mew_gate *g)
 {
 	size_t most = (size_t)k->o->trials * k->o->samples;
@@ -58,29 +58,43 @@ static int make_series(struct calibrate *k, const struct mew_gate *g)
 		return 0;
 	k->series = calloc(g->ncases, sizeof *k->series);
 	for (size_t i = 0; k->series != NULL && i < g->ncases; i++) {
+		struct series *s = &k->series[k->c->ncases];
+
+		if (g->cases[i].is_skipped)
+			continue;
 		if (mew_calibration_case(k->c, g->cases[i].key) == NULL)
 			return -1;
-		k->series[i].estimates = calloc(k->o->trials, sizeof(double));
-		k->series[i].observations = calloc(most, sizeof(double));
-		if (k->series[i].estimates == NULL || k->series[i].observations == NULL)
+		s->estimates = calloc(k->o->trials, sizeof(double));
+		s->observations = calloc(most, sizeof(double));
+		if (s->estimates == NULL || s->observations == NULL)
 			return -1;
 	}
 	return k->series != NULL && mew_calibration_identify(k->c, k->o->program, g->models[MEW_BASE]) == 0 ? 0 : -1;
+}
+
+/* Where the case of a trial is kept; NULL: it is not, because it was skipped. */
+static struct mew_calibration_case *kept_case(const struct calibrate *k, const struct mew_gate_case *c)
+{
+	return c->is_skipped ? NULL : mew_calibration_find(k->c, c->key);
 }
 
 static void take_trial(struct calibrate *k, const struct mew_gate *g)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < g->ncases && i < k->c->ncases; i++) {
+	for (size_t i = 0; i < g->ncases; i++) {
 		const struct mew_verdict *v = mew_gate_time(&g->cases[i]);
-		struct series *s = &k->series[i];
+		struct mew_calibration_case *to = kept_case(k, &g->cases[i]);
+		struct series *s;
 
+		if (to == NULL)
+			continue;
+		s = &k->series[to - k->c->cases];
 		any = any || is_difference(v);
 		s->estimates[s->nestimates++] = fabs(log(v->ratio));
 		for (size_t n = 0; n < g->cases[i].series.n; n++)
 			s->observations[s->nobservations++] = g->cases[i].series.list[n].log_ratio;
-		k->c->cases[i].trials++;
+		to->trials++;
 	}
 	k->c->trials++;
 	k->c->false_positives += any;
@@ -88,10 +102,14 @@ static void take_trial(struct calibrate *k, const struct mew_gate *g)
 
 static void take_control(struct calibrate *k, const struct mew_gate *g, size_t which)
 {
-	for (size_t i = 0; i < g->ncases && i < k->c->ncases; i++) {
-		struct mew_control *to = &k->c->cases[i].controls[which];
+	for (size_t i = 0; i < g->ncases; i++) {
+		struct mew_calibration_case *c = kept_case(k, &g->cases[i]);
 		const struct mew_verdict *v = mew_gate_time(&g->cases[i]);
+		struct mew_control *to;
 
+		if (c == NULL)
+			continue;
+		to = &c->controls[which];
 		if (g->cases[i].reason != NULL) { /* it ran in the A/A trials: the extra work is what cannot be done */
 			(void)snprintf(to->why, sizeof to->why, "%s", g->cases[i].reason);
 			continue;
@@ -108,10 +126,13 @@ static const char *first_failure(const struct mew_gate *g)
 	for (size_t i = 0; i < g->ncases; i++)
 		if (g->cases[i].reason != NULL)
 			return g->cases[i].reason;
-	return NULL;
+	for (size_t i = 0; i < g->ncases; i++)
+		if (!g->cases[i].is_skipped)
+			return NULL;
+	return g->ncases > 0 ? g->cases[0].why : NULL;
 }
 
-/* A case that cannot be measured at all ends the calibration: its noise is not known. */
+/* A case that fails ends the calibration: its noise is not known. So does a trial in which all are skipped. */
 static int judge(struct calibrate *k, struct mew_gate *g, double extra, size_t which)
 {
 	struct mew_error err;
