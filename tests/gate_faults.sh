@@ -67,6 +67,10 @@ run "$mew" gate --base ./fx-fickle-base --head ./fx-fickle-head --limit time=900
 check "a count that changes from run to run is inconclusive" 3 'allocs *inconclusive'
 is "and the summary says why" "$(jq -r '.cases[0].verdicts[] | select(.metric == "allocs") | .why' fickle-out/summary.json |
 	grep -c 'changes from run to run')" 1
+run "$mew" gate --merge fickle-out --limit time=900% --output fickle-joined
+check "joined with others it stays so" 3 'allocs *inconclusive'
+is "for the same reason" "$(jq -r '.cases[0].verdicts[] | select(.metric == "allocs") | .why' fickle-joined/summary.json |
+	grep -c 'changes from run to run')" 1
 gate allocs -k blocks
 check "one that comes again is a regression" 1 'allocs *regression'
 
