@@ -58,6 +58,8 @@ check "a case that one side skips is invalid" 4 'head: skipped: no such processo
 run "$mew" gate --base ./fx-unable --head ./fx-unable-too --limit time=900% --calibration none --output skipped
 check "one that both skip is not compared, and the rest is" 0 'spin: skipped on both sides, so not compared: no such processor'
 is "its verdict is none" "$(jq -r '[.cases[] | .verdicts[0].outcome] | join(" ")' skipped/summary.json)" "absent pass"
+run "$mew" gate --merge skipped --limit time=900% --output skipped-joined
+check "nor is it where runs are joined" 0 'spin: skipped on both sides, so not compared: no such processor'
 is "the comment counts it" "$(grep -c '; 1 skipped on both sides' skipped/mew-gate.md)" 1
 run "$mew" gate --base ./fx-unable --head ./fx-unable-too --calibration none -k spin --memory 0
 check "where all are skipped, nothing was compared" 4 'INVALID'

@@ -203,7 +203,7 @@ static int settle_case(struct mew_gate *g, struct mew_gate_case *c, struct mew_e
 	int status;
 
 	c->nverdicts = 0;
-	if (c->is_skipped) {
+	if (c->is_skipped && c->reason == NULL) {
 		mew_verdict_exact(&g->rules, c->key, time, (double)NAN, (double)NAN, &c->verdicts[c->nverdicts++]);
 		return MEW_OK;
 	}

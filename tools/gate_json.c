@@ -126,6 +126,7 @@ static int write_samples(struct mew_writer *w, void *data, struct mew_error *err
 		mew_json_put_some_text(&j, "key", c->key);
 		mew_json_put_some_text(&j, "label", c->label);
 		mew_json_put_some_text(&j, "invalid", c->reason);
+		mew_json_put_some_text(&j, "skipped", c->is_skipped ? c->why : NULL);
 		put_series(&j, "observations", &c->series);
 		mew_gate_put_counts(&j, g, c);
 		put_contexts(&j, g, c);

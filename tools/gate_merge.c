@@ -76,6 +76,7 @@ static int join_case(struct mew_gate *g, const json_t *from, unsigned machine, s
 	const char *key = text_of(from, NULL, "key");
 	struct mew_gate_case *c = key != NULL ? case_of(g, key, machine == 0) : NULL;
 	const json_t *list = json_object_get(from, "observations");
+	const char *skipped = text_of(from, NULL, "skipped");
 
 	if (key == NULL)
 		return mew_error_set(err, MEW_E_INVALID, "machine %u: a case has no \"key\"", machine + 1);
@@ -93,6 +94,9 @@ static int join_case(struct mew_gate *g, const json_t *from, unsigned machine, s
 			return mew_error_set(err, MEW_E_NOMEM, "no memory for the observations of \"%s\"", key);
 		g->processes++;
 	}
+	c->is_skipped = skipped != NULL && (c->is_skipped || machine == 0); /* everywhere, or it was measured */
+	if (c->is_skipped)
+		(void)snprintf(c->why, sizeof c->why, "%s", skipped);
 	return MEW_OK;
 }
 
