@@ -185,8 +185,8 @@ int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c
 const char *mew_gate_sameness(const struct mew_gate *g);
 /* What both sides are, at the start; with --resume it must be what it was. Returns MEW_OK or a status. */
 int mew_gate_identify(struct mew_gate *g, struct mew_error *err);
-/* Go on with the observations of the case in options->resumed, if there are any; nothing where it is NULL. */
-int mew_gate_continue(struct mew_gate *g, struct mew_gate_case *c, struct mew_error *err);
+/* Go on with the observations in options->resumed, of all cases that have some there; nothing where it is NULL. */
+int mew_gate_continue(struct mew_gate *g, struct mew_error *err);
 
 /*
  * The counts that a run left in a file: one for each of the phase's, added to `values`.

@@ -189,16 +189,12 @@ static int add_cases(struct mew_gate *g, struct mew_error *err)
 	for (size_t i = 0; i < g->options->plan->n; i++) {
 		const struct mew_command_phase *phase = &g->options->plan->list[i];
 		struct mew_gate_case *c = mew_gate_add(g, phase->key, NULL);
-		int status;
 
 		if (c == NULL)
 			return mew_error_set(err, MEW_E_NOMEM, "no memory for the phases");
 		c->phase = phase;
-		status = mew_gate_continue(g, c, err);
-		if (status != MEW_OK)
-			return status;
 	}
-	return MEW_OK;
+	return mew_gate_continue(g, err);
 }
 
 static int measure(struct mew_commands *p, struct mew_error *err)

@@ -48,20 +48,13 @@ static int add_cases(struct guests *p, enum mew_side side)
 
 static int choose_cases(struct guests *p)
 {
-	struct mew_error err;
-
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
 		if (add_cases(p, side) != 0) {
 			mew_cli_complain("no memory for the cases");
 			return MEW_EXIT_USAGE;
 		}
-	for (size_t i = 0; i < p->g->ncases; i++) {
+	for (size_t i = 0; i < p->g->ncases; i++)
 		p->g->cases[i].pair.key = p->g->cases[i].key;
-		if (mew_gate_continue(p->g, &p->g->cases[i], &err) != MEW_OK) {
-			mew_cli_complain("%s", err.text);
-			return MEW_EXIT_INVALID;
-		}
-	}
 	if (p->g->ncases > 0)
 		return MEW_EXIT_FINE;
 	mew_cli_complain("none of the benchmarks matches -k and -F; `mew list --gbench-program` shows them");
@@ -165,6 +158,10 @@ static int measure(struct guests *p)
 	code = mew_calibration_apply(g);
 	if (code != MEW_EXIT_FINE)
 		return code;
+	if (mew_gate_continue(g, &err) != MEW_OK) { /* its looks need the floors of the calibration */
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_INVALID;
+	}
 	if (g->options->memory_iterations > 0)
 		exact_passes(p);
 	if (mew_gate_take_time(g, &method, &p->progress, &err) != MEW_OK && !g->interrupted) {

@@ -95,14 +95,6 @@ static int choose_cases(struct programs *p)
 	}
 	for (size_t i = 0; i < p->g->ncases; i++) /* the array has moved while it grew; the keys have not */
 		p->g->cases[i].pair.key = p->g->cases[i].key;
-	for (size_t i = 0; i < p->g->ncases; i++) {
-		struct mew_error err;
-
-		if (mew_gate_continue(p->g, &p->g->cases[i], &err) != MEW_OK) {
-			mew_cli_complain("%s", err.text);
-			return MEW_EXIT_INVALID;
-		}
-	}
 	if (p->g->ncases > 0)
 		return MEW_EXIT_FINE;
 	mew_cli_complain("none of the %zu cases matches -k, -F and -t; `mew list` shows them", all);
@@ -316,6 +308,10 @@ static int measure(struct programs *p)
 	code = mew_calibration_apply(g);
 	if (code != MEW_EXIT_FINE)
 		return code;
+	if (mew_gate_continue(g, &err) != MEW_OK) { /* its looks need the floors of the calibration */
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_INVALID;
+	}
 	if (g->options->memory_iterations > 0)
 		exact_passes(p);
 	if (mew_gate_take_time(g, &method, &p->progress, &err) != MEW_OK && !g->interrupted && g->identity[0] == '\0') {

@@ -220,7 +220,7 @@ static int continue_counts(struct mew_gate *g, struct mew_gate_case *c, const js
 	return MEW_OK;
 }
 
-int mew_gate_continue(struct mew_gate *g, struct mew_gate_case *c, struct mew_error *err)
+static int continue_case(struct mew_gate *g, struct mew_gate_case *c, struct mew_error *err)
 {
 	const json_t *from = mew_gate_find_case(g->options->resumed, c->key);
 	const json_t *list = json_object_get(from, "observations");
@@ -239,6 +239,15 @@ int mew_gate_continue(struct mew_gate *g, struct mew_gate_case *c, struct mew_er
 		g->processes++;
 	}
 	return from != NULL && c->phase != NULL ? continue_counts(g, c, from, err) : MEW_OK;
+}
+
+int mew_gate_continue(struct mew_gate *g, struct mew_error *err)
+{
+	int status = MEW_OK;
+
+	for (size_t i = 0; i < g->ncases && status == MEW_OK; i++)
+		status = continue_case(g, &g->cases[i], err);
+	return status;
 }
 
 /* --- what is left for it ---------------------------------------------------------------------------------------- */
