@@ -245,6 +245,9 @@ check "a resumed run goes on to its end" 0 'PASS\|INCONCLUSIVE'
 is "with all pairs that were asked for" "$(member cut/samples.json '.cases[0].observations | length')" 5
 is "the first one is that of the first run" "$(member cut/samples.json '.cases[0].observations[0].base_ns')" "$before"
 is "and its counts" "$(member cut/samples.json '.cases[0].counts.hits | length')" 5
+phases unmet.json '{"name": "a", "require": {"hits": ">0"}}'
+run "$mew" gate --resume unmet
+check "a run that was invalid cannot be resumed until it passes" 4 'did not do its job: "hits" is 0'
 run "$mew" gate --resume cut --samples 9
 complains "its flags are those of the run" 2 'give it alone'
 echo '# new' >>tool-head

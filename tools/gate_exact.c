@@ -6,6 +6,7 @@
 
 #include "gate.h"
 
+#include "gate_time.h"
 #include "textual.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ static const struct mew_memory_case *row_of(const struct mew_model *m, const cha
 
 void mew_gate_check_exact(struct mew_gate *g, const struct mew_model *m, enum mew_side side)
 {
-	for (size_t i = 0; i < g->ncases; i++) {
+	for (size_t i = 0; i < g->ncases && !mew_gate_is_cancelled(g); i++) { /* an interrupt is no fault of a case */
 		const struct mew_memory_case *row = row_of(m, g->cases[i].key);
 
 		if (row != NULL && (row->status == MEW_E_BODY || row->status == MEW_E_LOOP || row->status == MEW_E_LOST))

@@ -224,7 +224,10 @@ static int continue_case(struct mew_gate *g, struct mew_gate_case *c, struct mew
 {
 	const json_t *from = mew_gate_find_case(g->options->resumed, c->key);
 	const json_t *list = json_object_get(from, "observations");
+	const char *invalid = json_string_value(json_object_get(from, "invalid"));
 
+	if (invalid != NULL) /* else it could be tried until it passes */
+		mew_gate_fail(c, "%s", invalid);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		struct mew_gate_observation o;
 		int status = mew_gate_read_observation(json_array_get(list, i), c->key, &o, err);
