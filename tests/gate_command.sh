@@ -230,7 +230,7 @@ complains "zero compared is an error" 4 'no case'
 # resume
 phases long.json '{"name": "a", "run": "$MEW_COMMAND 0.05", '"$counts"'}'
 # shellcheck disable=SC2086 # words
-"$mew" gate --command long.json --base "$base" --head "$head" $loose --samples 5 --seed 5 --output cut >out 2>err </dev/null &
+"$mew" gate --command long.json --base "$base" --head "$head" $loose --samples 5 --seed 5 --context third=./tool-base --output cut >out 2>err </dev/null &
 gate=$!
 while ! [ -s cut/samples.json ] && kill -0 $gate 2>/dev/null; do sleep 0.02; done
 kill -INT $gate
@@ -244,6 +244,7 @@ code=$?
 check "a resumed run goes on to its end" 0 'PASS\|INCONCLUSIVE'
 is "with all pairs that were asked for" "$(member cut/samples.json '.cases[0].observations | length')" 5
 is "the first one is that of the first run" "$(member cut/samples.json '.cases[0].observations[0].base_ns')" "$before"
+is "also beside its context" "$(member cut/samples.json '.cases[0].contexts.third[0].base_ns')" "$before"
 is "and its counts" "$(member cut/samples.json '.cases[0].counts.hits | length')" 5
 phases unmet.json '{"name": "a", "require": {"hits": ">0"}}'
 run "$mew" gate --resume unmet

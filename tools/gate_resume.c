@@ -220,6 +220,23 @@ static int continue_counts(struct mew_gate *g, struct mew_gate_case *c, const js
 	return MEW_OK;
 }
 
+/* What commands' contexts measured beside each pair; those of programs are measured behind all pairs, so anew. */
+static int continue_context(struct mew_gate *g, struct mew_gate_case *c, size_t k, const json_t *from, struct mew_error *err)
+{
+	const json_t *list = json_object_get(json_object_get(from, "contexts"), g->options->contexts[k].name);
+	int status = MEW_OK;
+
+	for (size_t i = 0; i < json_array_size(list) && status == MEW_OK; i++) {
+		struct mew_gate_observation o;
+
+		status = mew_gate_read_observation(json_array_get(list, i), c->key, &o, err);
+		o.context = true;
+		if (status == MEW_OK && mew_gate_observe(&c->contexts[k], &o) != 0)
+			status = mew_error_set(err, MEW_E_NOMEM, "no memory for the observations of \"%s\"", c->key);
+	}
+	return status;
+}
+
 static int continue_case(struct mew_gate *g, struct mew_gate_case *c, struct mew_error *err)
 {
 	const json_t *from = mew_gate_find_case(g->options->resumed, c->key);
@@ -241,7 +258,12 @@ static int continue_case(struct mew_gate *g, struct mew_gate_case *c, struct mew
 		c->pair.loops = o.loops; /* equal iterations in all samples */
 		g->processes++;
 	}
-	return from != NULL && c->phase != NULL ? continue_counts(g, c, from, err) : MEW_OK;
+	if (from == NULL || c->phase == NULL)
+		return MEW_OK;
+	for (size_t k = 0; k < g->options->ncontexts; k++)
+		if (continue_context(g, c, k, from, err) != MEW_OK)
+			return MEW_E_INVALID;
+	return continue_counts(g, c, from, err);
 }
 
 int mew_gate_continue(struct mew_gate *g, struct mew_error *err)
