@@ -256,7 +256,6 @@ static int continue_case(struct mew_gate *g, struct mew_gate_case *c, struct mew
 		if (status != MEW_OK)
 			return status;
 		c->pair.loops = o.loops; /* equal iterations in all samples */
-		g->processes++;
 	}
 	if (from == NULL || c->phase == NULL)
 		return MEW_OK;
@@ -270,6 +269,7 @@ int mew_gate_continue(struct mew_gate *g, struct mew_error *err)
 {
 	int status = MEW_OK;
 
+	g->processes = (unsigned)json_integer_value(json_object_get(g->options->resumed, "processes"));
 	for (size_t i = 0; i < g->ncases && status == MEW_OK; i++)
 		status = continue_case(g, &g->cases[i], err);
 	return status;
