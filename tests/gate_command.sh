@@ -186,8 +186,10 @@ check "what the budget did not let begin has not passed" 1 'contention/a *time *
 # merge
 gate slow.json --limit time=20% --samples 6 --output one
 gate slow.json --limit time=20% --samples 6 --output two
-run "$mew" gate --merge one two --limit time=10%
+run "$mew" gate --merge one two --limit time=10% --output joined
 check "two machines make one verdict" 1 'slow *time *regression'
+is "the comment does not describe the one that joins" "$(grep -c '^- kernel: ' one/mew-gate.md joined/mew-gate.md | tr '\n' ' ')" \
+	"one/mew-gate.md:1 joined/mew-gate.md:0 "
 # cases that are each certain enough alone (p of about 0.01) are not, where there are ten
 for n in 1 10; do
 	mkdir "cases$n" && cp two/summary.json "cases$n"

@@ -386,7 +386,7 @@ static int run(struct asked *a)
 		mew_cli_complain("%s", err.text);
 		code = a->o.resumed != NULL ? MEW_EXIT_INVALID : MEW_EXIT_USAGE;
 	} else {
-		for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+		for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !a->merge; side++) /* joining measures nothing here */
 			mew_environment_machine(g->models[side]);
 		(void)mew_tool_file("/proc/self/exe", &g->self, &err); /* recorded; without /proc it stays unknown */
 		code = a->merge ? mew_gate_merge(g, a->merged, a->nmerged) :
