@@ -61,8 +61,11 @@ is "its verdict is none" "$(jq -r '[.cases[] | .verdicts[0].outcome] | join(" ")
 run "$mew" gate --merge skipped --limit time=900% --output skipped-joined
 check "nor is it where runs are joined" 0 'spin: skipped on both sides, so not compared: no such processor'
 is "the comment counts it" "$(grep -c '; 1 skipped on both sides' skipped/mew-gate.md)" 1
-run "$mew" gate --base ./fx-unable --head ./fx-unable-too --calibration none -k spin --memory 0
+run "$mew" gate --base ./fx-unable --head ./fx-unable-too --calibration none -k spin --memory 0 --output nothing
 check "where all are skipped, nothing was compared" 4 'INVALID'
+is "junit.xml has it as an error" "$(grep -c 'errors="1"\|<error message="nothing was compared"' nothing/junit.xml)" 2
+run "$mew" gate --merge nothing
+complains "and nothing can be joined" 4 'holds an invalid measurement'
 
 # figures that are not exact
 run "$mew" gate --base ./fx-fickle-base --head ./fx-fickle-head --limit time=900% --calibration none -k blocks --output fickle-out

@@ -249,6 +249,8 @@ int mew_gate_settle(struct mew_gate *g, struct mew_error *err)
 	g->outcome = mew_verdicts_worst(list, n);
 	g->exit_code = mew_verdicts_exit(&g->rules, list, n);
 	free(list);
+	if (g->outcome == MEW_OUTCOME_ABSENT) /* nothing was compared, which is no verdict to join with others */
+		g->outcome = MEW_OUTCOME_INVALID;
 	if (g->identity[0] != '\0' || g->interrupted) {
 		g->outcome = MEW_OUTCOME_INVALID;
 		g->exit_code = MEW_EXIT_INVALID;

@@ -46,10 +46,21 @@ static const char *element_of(enum mew_outcome outcome)
 	}
 }
 
+static bool is_anything_compared(const struct mew_gate *g)
+{
+	for (size_t i = 0; i < g->ncases; i++)
+		for (size_t k = 0; k < g->cases[i].nverdicts; k++)
+			if (g->cases[i].verdicts[k].outcome != MEW_OUTCOME_ABSENT)
+				return true;
+	return false;
+}
+
 /* What makes the whole run void; NULL: nothing. */
 static const char *fault_of(const struct mew_gate *g)
 {
-	return g->identity[0] != '\0' ? g->identity : g->interrupted ? "it was interrupted" : g->ncases == 0 ? "nothing was compared" : NULL;
+	if (g->identity[0] != '\0')
+		return g->identity;
+	return g->interrupted ? "it was interrupted" : is_anything_compared(g) ? NULL : "nothing was compared";
 }
 
 static size_t count(const struct mew_gate *g, const char *element)
