@@ -76,6 +76,14 @@ run "$mew" gate --merge fickle-out --limit time=900% --output fickle-joined
 check "joined with others it stays so" 3 'allocs *inconclusive'
 is "for the same reason" "$(jq -r '.cases[0].verdicts[] | select(.metric == "allocs") | .why' fickle-joined/summary.json |
 	grep -c 'changes from run to run')" 1
+printf xx >fickle # the base has 5 blocks, then 4
+run "$mew" gate --base ./fx-fickle-base --head ./fx-head --limit time=900% --calibration none -k blocks --output fickle-fell
+check "one that may have fallen by itself is no improvement" 0 'allocs *pass'
+run "$mew" gate --merge fickle-fell --limit time=900%
+check "joined with others neither" 0 'allocs *pass'
+printf xx >fickle
+run "$mew" gate --base ./fx-fickle-base --head ./fx-head --limit time=900% --calibration none -k blocks --strict
+check "and inconclusive where it must be equal" 3 'allocs *inconclusive'
 gate allocs -k blocks
 check "one that comes again is a regression" 1 'allocs *regression'
 

@@ -294,9 +294,10 @@ void mew_gate_words(const struct mew_verdict *v, char *text, size_t size)
 	else if (v->outcome == MEW_OUTCOME_REGRESSED || v->outcome == MEW_OUTCOME_IMPROVED)
 		(void)snprintf(text, size, "%s by %.2f %%", v->metric->exact ? percent > 0 ? "more" : "less" :
 			       percent > 0 ? "slower" : "faster", fabs(percent));
+	else if (v->outcome == MEW_OUTCOME_PASS && v->metric->exact)
+		(void)snprintf(text, size, "%s", percent == 0 ? "equal" : v->why != NULL ? v->why : "within its limit");
 	else if (v->outcome == MEW_OUTCOME_PASS)
-		(void)snprintf(text, size, v->metric->exact ? percent == 0 ? "equal" : "within its limit" :
-			       "not slower by more than %.3g %%", v->limit.percent);
+		(void)snprintf(text, size, "not slower by more than %.3g %%", v->limit.percent);
 	else
 		(void)snprintf(text, size, v->n < v->least ? "%zu of at least %zu observations" : "no difference resolved", v->n, v->least);
 }

@@ -105,6 +105,11 @@ static void settle(const struct mew_gate *g, const struct mew_gate_case *c, cons
 		return;
 	mew_verdict_exact(&g->rules, c->key, metric, base.high, fmax(base.high, head.low), &kindest);
 	mew_verdict_exact(&g->rules, c->key, metric, base.low, head.high, &harshest);
+	if (harshest.outcome == MEW_OUTCOME_PASS && out->outcome != MEW_OUTCOME_PASS) { /* no rise, but no fall was shown either */
+		out->outcome = out->outcome == MEW_OUTCOME_REGRESSED ? MEW_OUTCOME_INCONCLUSIVE : MEW_OUTCOME_PASS;
+		out->why = changes;
+		return;
+	}
 	if (kindest.outcome == MEW_OUTCOME_REGRESSED || harshest.outcome != MEW_OUTCOME_REGRESSED)
 		return;
 	out->outcome = MEW_OUTCOME_INCONCLUSIVE;

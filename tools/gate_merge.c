@@ -125,16 +125,19 @@ static double number_of(const json_t *from, const char *member)
 	return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* By the limits of now. Figures that showed nothing there, because they change by themselves, show no rise here either. */
+/* By the limits of now. Figures that showed nothing there, because they change by themselves, show nothing here either. */
 static void judge_exact(const struct mew_gate *g, const struct mew_gate_case *c, const struct mew_metric *metric,
 			const json_t *from, struct mew_verdict *v)
 {
 	const char *was = text_of(from, NULL, "outcome");
 
 	mew_verdict_exact(&g->rules, c->key, metric, number_of(from, "base"), number_of(from, "head"), v);
-	if (was == NULL || strcmp(was, "inconclusive") != 0 || v->outcome != MEW_OUTCOME_REGRESSED)
+	if (was != NULL && strcmp(was, "inconclusive") == 0 && v->outcome == MEW_OUTCOME_REGRESSED)
+		v->outcome = MEW_OUTCOME_INCONCLUSIVE;
+	else if (was != NULL && strcmp(was, "pass") == 0 && v->outcome == MEW_OUTCOME_IMPROVED)
+		v->outcome = MEW_OUTCOME_PASS;
+	else
 		return;
-	v->outcome = MEW_OUTCOME_INCONCLUSIVE;
 	v->why = text_of(from, NULL, "why");
 }
 
