@@ -90,6 +90,20 @@ static struct range range_of(const struct mew_gate *g, const struct mew_gate_cas
 
 static const char changes[] = "it changes from run to run by as much as the two differ: no exact figure";
 
+/* Why one side alone has no figure, where that is known: it says more than that there is none. */
+static void explain_missing(const struct mew_gate *g, const struct mew_gate_case *c, struct mew_verdict *out)
+{
+	const struct mew_memory_case *row;
+
+	if (out->outcome != MEW_OUTCOME_INVALID || (!isnan(out->base) && !isnan(out->head)))
+		return;
+	row = row_of(g->models[isnan(out->base) ? MEW_BASE : MEW_HEAD], c->key);
+	if (row != NULL && row->status != MEW_OK && row->reason != NULL)
+		out->why = row->reason;
+	else if (g->uncounted[0] != '\0')
+		out->why = g->uncounted;
+}
+
 /*
  * A figure that changes by itself is judged by the kindest and the harshest pair of what was counted; where they disagree
  * nothing was shown. Less is better in all of these metrics.
@@ -101,6 +115,7 @@ static void settle(const struct mew_gate *g, const struct mew_gate_case *c, cons
 
 	mew_verdict_exact(&g->rules, c->key, metric, figure_of(g->models[MEW_BASE], c->key, metric),
 			  figure_of(g->models[MEW_HEAD], c->key, metric), out);
+	explain_missing(g, c, out);
 	if (!(base.low < base.high || head.low < head.high) || !(head.high >= base.low) || out->outcome == MEW_OUTCOME_INVALID)
 		return;
 	mew_verdict_exact(&g->rules, c->key, metric, base.high, fmax(base.high, head.low), &kindest);
