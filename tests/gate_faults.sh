@@ -60,6 +60,7 @@ check "one that both skip is not compared, and the rest is" 0 'spin: skipped on 
 is "its verdict is none" "$(jq -r '[.cases[] | .verdicts[0].outcome] | join(" ")' skipped/summary.json)" "absent pass"
 run "$mew" gate --merge skipped --limit time=900% --output skipped-joined
 check "nor is it where runs are joined" 0 'spin: skipped on both sides, so not compared: no such processor'
+is "junit.xml says why" "$(grep -c '<skipped message="skipped on both sides' skipped/junit.xml)" 1
 is "the comment counts it" "$(grep -c '; 1 skipped on both sides' skipped/mew-gate.md)" 1
 run "$mew" gate --base ./fx-unable --head ./fx-unable-too --calibration none -k spin --memory 0 --output nothing
 check "where all are skipped, nothing was compared" 4 'INVALID'

@@ -204,7 +204,8 @@ static int settle_case(struct mew_gate *g, struct mew_gate_case *c, struct mew_e
 
 	c->nverdicts = 0;
 	if (c->is_skipped && c->reason == NULL) {
-		mew_verdict_exact(&g->rules, c->key, time, (double)NAN, (double)NAN, &c->verdicts[c->nverdicts++]);
+		mew_verdict_exact(&g->rules, c->key, time, (double)NAN, (double)NAN, &c->verdicts[0]);
+		c->verdicts[c->nverdicts++].why = c->why;
 		return MEW_OK;
 	}
 	c->why[0] = '\0';
