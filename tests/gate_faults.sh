@@ -80,8 +80,10 @@ is "for the same reason" "$(jq -r '.cases[0].verdicts[] | select(.metric == "all
 printf xx >fickle # the base has 5 blocks, then 4
 run "$mew" gate --base ./fx-fickle-base --head ./fx-head --limit time=900% --calibration none -k blocks --output fickle-fell
 check "one that may have fallen by itself is no improvement" 0 'allocs *pass'
-run "$mew" gate --merge fickle-fell --limit time=900%
+run "$mew" gate --merge fickle-fell --limit time=900% --output fell-joined
 check "joined with others neither" 0 'allocs *pass'
+is "it is of the memory pass there too" "$(jq -r '[.resourceMetrics[0].scopeMetrics[0].metrics[] | select(.name == "mew.gate.allocs") |
+	.gauge.dataPoints[0].attributes[] | select(.key == "mew.phase").value.stringValue] | join(" ")' fell-joined/metrics.otlp.json)" memory/value
 printf xx >fickle
 run "$mew" gate --base ./fx-fickle-base --head ./fx-head --limit time=900% --calibration none -k blocks --strict
 check "and inconclusive where it must be equal" 3 'allocs *inconclusive'

@@ -54,11 +54,13 @@ static void put_point(struct mew_json *j, const struct mew_gate *g, const struct
 }
 
 /* Commands have phases of their own; the figures of a benchmark program come from two passes. */
-static const char *phase_of(const struct mew_gate *g, const struct mew_gate_case *c, const struct mew_verdict *v)
+static const char *phase_of(const struct mew_gate_case *c, const struct mew_verdict *v)
 {
+	bool is_counted = v->metric->exact && v->metric->bit >= 0; /* by mew; joined counts of commands have no bit */
+
 	if (c->phase != NULL)
 		return c->phase->key;
-	return mew_phase_name(g->machines == 0 && v->metric->exact ? MEW_PHASE_MEMORY_VALUE : MEW_PHASE_MEASUREMENT_VALUE);
+	return mew_phase_name(is_counted ? MEW_PHASE_MEMORY_VALUE : MEW_PHASE_MEASUREMENT_VALUE);
 }
 
 /* One metric of all cases: a gauge for each side, or the ratio. Writes nothing where no case has it. */
@@ -72,8 +74,8 @@ static void put_metric(struct mew_json *j, const struct mew_gate *g, const struc
 		for (size_t k = 0; k < g->cases[i].nverdicts; k++) {
 			const struct mew_verdict *v = &g->cases[i].verdicts[k];
 			const struct point points[] = {
-				{ g->cases[i].key, phase_of(g, &g->cases[i], v), ratio ? NULL : "base", v->outcome, ratio ? v->ratio : v->base },
-				{ g->cases[i].key, phase_of(g, &g->cases[i], v), "head", v->outcome, v->head },
+				{ g->cases[i].key, phase_of(&g->cases[i], v), ratio ? NULL : "base", v->outcome, ratio ? v->ratio : v->base },
+				{ g->cases[i].key, phase_of(&g->cases[i], v), "head", v->outcome, v->head },
 			};
 
 			if (v->metric != metric)
