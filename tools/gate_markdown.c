@@ -326,6 +326,7 @@ static void put_contexts(struct mew_writer *w, const struct mew_gate *g)
 {
 	uint64_t most = w->total + MOST_CONTEXTS;
 	bool begun = false;
+	size_t more = 0;
 
 	for (size_t i = 0; i < g->ncases; i++)
 		for (size_t k = 0; k < g->options->ncontexts; k++) {
@@ -334,16 +335,23 @@ static void put_contexts(struct mew_writer *w, const struct mew_gate *g)
 
 			if (!mew_gate_context_words(g, &g->cases[i], k, text))
 				continue;
+			if (more > 0) {
+				more++;
+				continue;
+			}
 			mew_writer_memory(&one);
 			mew_write_text(&one, begun ? "- " : "\nFor comparison, not judged:\n\n- ");
 			mew_gate_put_escaped(&one, g->cases[i].key);
 			mew_write_text(&one, ": ");
 			mew_gate_put_escaped(&one, text);
 			mew_write_char(&one, '\n');
-			if (!mew_gate_put_piece(w, &one, most))
-				return;
-			begun = true;
+			if (mew_gate_put_piece(w, &one, most))
+				begun = true;
+			else
+				more = 1;
 		}
+	if (more > 0)
+		mew_writef(w, "- %zu more\n", more);
 }
 
 /* --- what stands before them ------------------------------------------------------------------------------------ */
