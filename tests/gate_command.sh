@@ -164,7 +164,9 @@ complains "a phases file that is not there" 2 'absent.json'
 base=$work/absent gate plain.json
 complains "a tool that is not there" 2 'absent is no program'
 run "$mew" gate --base "$base" --head "$head" --contention 2
-complains "contention needs phases" 2 'are for commands'
+complains "contention needs phases" 2 '--contention is for commands'
+run "$mew" gate --base "$base" --head "$head" --contention-samples 2
+complains "so do its samples" 2 '--contention-samples is for commands'
 
 # contention
 echo '{"phases": [{"name": "a", "cold": true}], "contention": [{"name": "both", "jobs": ["$MEW_COMMAND 0.01", "$MEW_COMMAND 0.02"],

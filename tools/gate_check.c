@@ -75,7 +75,7 @@ int mew_gate_check_given(const struct mew_gate_given *given)
 			}
 	for (size_t i = 0; i < MEW_COUNTOF(of_commands); i++)
 		if (mew_gate_is_given(given, of_commands[i]) && !mew_gate_is_given(given, "--command")) {
-			mew_cli_complain("gate: --cold-every and --contention are for commands: give their phases by --command FILE");
+			mew_cli_complain("gate: %s is for commands: give their phases by --command FILE", of_commands[i]);
 			return MEW_EXIT_USAGE;
 		}
 	if (mew_gate_is_given(given, "--contention-samples") && !mew_gate_is_given(given, "--contention")) {
