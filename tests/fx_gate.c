@@ -5,8 +5,8 @@
  * name holds   "slow" twice the work; "allocs" a block more; "fewer" a block less; "crash" dies in a sample; "leak" keeps
  *              a block; "idle" does nothing and says so to its check; "half" declares half the bytes; "fickle" allocates
  *              another number of blocks from process to process; "rude" prints, reads, and goes elsewhere; "loose" leaves
- *              a process in a session of its own; "stuck" does that and never ends a sample; "unable" skips; "other"
- *              (compiled in) has further cases
+ *              a process in a session of its own; "stuck" does that and never ends a sample; "unable" skips; "late" does so from
+ *              its ninth process on; "other" (compiled in) has further cases
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* readlink, also under -std=c11 */
@@ -63,24 +63,32 @@ static void be_rude(void)
 		abort();
 }
 
-/* Counted in a file from process to process: base 4, head 5, base 5, head 4. */
-static unsigned fickle_blocks(void)
+/* How many processes asked this before, which a file counts. */
+static unsigned earlier_processes(void)
 {
-	static unsigned blocks;
-	char count = 0;
+	static unsigned count;
+	static bool is_known;
 	FILE *f;
 
-	if (blocks != 0)
-		return blocks;
-	f = fopen("fickle", "a+");
+	if (is_known)
+		return count;
+	f = fopen("processes", "a+");
 	if (f == NULL)
 		abort();
 	while (fgetc(f) != EOF)
 		count++;
 	(void)fputc('x', f);
 	(void)fclose(f);
-	blocks = count % 4 == 1 || count % 4 == 2 ? 5 : 4;
-	return blocks;
+	is_known = true;
+	return count;
+}
+
+/* From process to process: base 4, head 5, base 5, head 4. */
+static unsigned fickle_blocks(void)
+{
+	unsigned n = earlier_processes() % 4;
+
+	return n == 1 || n == 2 ? 5 : 4;
 }
 
 static const char *did_it(struct mew_state *st, void *arg)
@@ -97,6 +105,8 @@ MEW_BENCHMARK(spin, .expect = did_it)
 
 	if (is_named("unable"))
 		mew_skip(st, "no such processor");
+	if (is_named("late") && earlier_processes() >= 8)
+		mew_skip(st, "no such file any more");
 	if (is_named("rude"))
 		be_rude();
 	if (is_stuck || is_named("loose"))

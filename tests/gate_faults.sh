@@ -15,7 +15,7 @@ case $srcdir in /*) ;; *) srcdir=$PWD/$srcdir ;; esac
 . "$srcdir/tests/tap.sh"
 XDG_STATE_HOME=$work/state # no calibration but ours
 export XDG_STATE_HOME
-for copy in base head half fickle-base fickle-head rude loose stuck allocs unable unable-too; do
+for copy in base head half fickle-base fickle-head rude loose stuck allocs unable unable-too late late-too; do
 	cp "$builddir/tests/fx_gate" "./fx-$copy" || exit 99
 done
 is() { # NAME GOT WANTED
@@ -68,7 +68,12 @@ is "junit.xml has it as an error" "$(grep -c 'errors="1"\|<error message="nothin
 run "$mew" gate --merge nothing
 complains "and nothing can be joined" 4 'holds an invalid measurement'
 
+run "$mew" gate --base ./fx-late --head ./fx-late-too --limit time=0% --calibration none -k spin --memory 0 --samples 16 --output late
+check "one that skips after it ran is invalid" 4 'skipped: no such file any more'
+is "and its pairs are kept" "$(jq '.cases[0].observations | length > 0' late/samples.json)" true
+
 # figures that are not exact
+rm -f processes
 run "$mew" gate --base ./fx-fickle-base --head ./fx-fickle-head --limit time=900% --calibration none -k blocks --output fickle-out
 check "a count that changes from run to run is inconclusive" 3 'allocs *inconclusive'
 is "and the summary says why" "$(jq -r '.cases[0].verdicts[] | select(.metric == "allocs") | .why' fickle-out/summary.json |
@@ -77,14 +82,14 @@ run "$mew" gate --merge fickle-out --limit time=900% --output fickle-joined
 check "joined with others it stays so" 3 'allocs *inconclusive'
 is "for the same reason" "$(jq -r '.cases[0].verdicts[] | select(.metric == "allocs") | .why' fickle-joined/summary.json |
 	grep -c 'changes from run to run')" 1
-printf xx >fickle # the base has 5 blocks, then 4
+printf xx >processes # the base has 5 blocks, then 4
 run "$mew" gate --base ./fx-fickle-base --head ./fx-head --limit time=900% --calibration none -k blocks --output fickle-fell
 check "one that may have fallen by itself is no improvement" 0 'allocs *pass'
 run "$mew" gate --merge fickle-fell --limit time=900% --output fell-joined
 check "joined with others neither" 0 'allocs *pass'
 is "it is of the memory pass there too" "$(jq -r '[.resourceMetrics[0].scopeMetrics[0].metrics[] | select(.name == "mew.gate.allocs") |
 	.gauge.dataPoints[0].attributes[] | select(.key == "mew.phase").value.stringValue] | join(" ")' fell-joined/metrics.otlp.json)" memory/value
-printf xx >fickle
+printf xx >processes
 run "$mew" gate --base ./fx-fickle-base --head ./fx-head --limit time=900% --calibration none -k blocks --strict
 check "and inconclusive where it must be equal" 3 'allocs *inconclusive'
 gate allocs -k blocks

@@ -65,13 +65,13 @@ static void trace_case(const struct mew_gate_case *c, uint64_t start_ns)
 	mew_cli_trace_since(start_ns, "case", c->key, &args);
 }
 
-/* What neither side can run here is not compared; what one side alone skips has failed. */
+/* What neither side can run here is not compared; what one side alone skips has failed, and what has run before. */
 static bool skip(const struct mew_gate_method *m, struct mew_gate_case *c, const struct mew_error *cause)
 {
 	static const char word[] = "skipped: ";
 	const char *why = cause->status == MEW_E_UNSUPPORTED ? strstr(cause->text, word) : NULL;
 
-	if (why == NULL || m->skips == NULL || !m->skips(m->data, c))
+	if (why == NULL || c->series.n > 0 || m->skips == NULL || !m->skips(m->data, c))
 		return false;
 	c->is_skipped = true;
 	c->stage = MEW_GATE_DECIDED;
