@@ -345,13 +345,19 @@ static double head_of(const struct mew_pair_round *r)
 	return (double)r->ns[MEW_HEAD];
 }
 
+/* Beyond what dividing by other numbers of loops does to the last digits. */
+static bool is_other_amount(double a, double b)
+{
+	return fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b));
+}
+
 /* What the bodies say that they did: a faster head that did less is no result. */
 static int check_work(const struct mew_pair_case *c, struct mew_model *const models[MEW_SIDES], struct mew_error *err)
 {
 	const struct mew_case *base = &models[MEW_BASE]->cases[0], *head = &models[MEW_HEAD]->cases[0];
-	bool bytes = base->bytes_per_iteration < head->bytes_per_iteration || base->bytes_per_iteration > head->bytes_per_iteration;
+	bool bytes = is_other_amount(base->bytes_per_iteration, head->bytes_per_iteration);
 
-	if (!bytes && !(base->items_per_iteration < head->items_per_iteration || base->items_per_iteration > head->items_per_iteration))
+	if (!bytes && !is_other_amount(base->items_per_iteration, head->items_per_iteration))
 		return MEW_OK;
 	return mew_error_set(err, MEW_E_INVALID, "\"%.80s\" is other work on each side: an iteration is %g %s in the base, %g in the head",
 			     c->key, bytes ? base->bytes_per_iteration : base->items_per_iteration, bytes ? "bytes" : "items",
