@@ -80,6 +80,8 @@ bool mew_build_id_of_notes(const void *notes, size_t bytes, char text[MEW_BUILD_
 		size_t name = sizeof note, contents;
 
 		memcpy(&note, at, sizeof note);
+		if (note.n_namesz > bytes || note.n_descsz > bytes) /* padding them could overflow where size_t has 32 bits */
+			return false;
 		contents = name + padded(note.n_namesz);
 		if (contents + padded(note.n_descsz) > bytes)
 			return false;
