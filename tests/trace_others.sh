@@ -94,7 +94,7 @@ shows deep/gate.json "... of each command, without what it hides" '"cat":"comman
 run grep -c -- "$builddir/" deep/gate.json
 check "... nowhere" 1
 rm -rf gate.json deep
-echo '{"phases": [{"name": "w", "run": "SECRET=abc sleep 0.01"}]}' >phases.json
+echo '{"phases": [{"name": "w", "prepare": "SECRET=abc", "run": "SECRET=abc sleep 0.01"}]}' >phases.json
 run "$mew" gate --command phases.json --base /bin/true --head /bin/true --limit time=900% --samples 2 --inconclusive pass --trace=lines.json
 run grep -c '"cat":"command","name":"sleep"' lines.json
 check "a command's name is its program" 0 '^[1-9]'

@@ -180,8 +180,10 @@ static void name_program(const char *line, char *name, size_t size)
 
 	for (line += strspn(line, " \t"); line[n = strspn(line, plain)] == '='; line += strspn(line, " \t")) {
 		n += 1 + strspn(line + n + 1, plain);
-		if (line[n] != ' ' && line[n] != '\t')
+		if (line[n] != ' ' && line[n] != '\t') { /* a value alone, or one that is quoted */
+			n = 0;
 			break;
+		}
 		line += n;
 	}
 	if (n > 0 && (line[n] == '\0' || line[n] == ' ' || line[n] == '\t'))
