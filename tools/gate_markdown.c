@@ -41,6 +41,8 @@ void mew_gate_put_escaped(struct mew_writer *w, const char *text)
 			mew_write_char(w, *s);
 		}
 	}
+	if (text != NULL && cut == NULL)
+		mew_write_no_memory(w);
 	free(clean);
 	free(cut);
 }
