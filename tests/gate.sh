@@ -141,7 +141,7 @@ run "$mew" gate --base ./fx-base --head ./fx-head --limit time=60% -k spin --mem
 complains "a page is no table" 2 'a file'
 run "$mew" gate --base ./fx-base --head ./fx-head --context third=./fx-slow --limit time=60% -k spin --memory 0
 check "a context is shown and does not decide" 0 'third +'
-"$mew" gate --base ./fx-base --head ./fx-head --limit time=0% -k spin --memory 0 --samples 100000 --output cut >out 2>err &
+"$mew" gate --base ./fx-base --head ./fx-head --rule bootstrap -k spin --memory 0 --samples 100000 --output cut >out 2>err &
 gate=$!
 while [ ! -s cut/samples.json ] && kill -0 $gate 2>/dev/null; do sleep 0.05; done
 kill -INT $gate

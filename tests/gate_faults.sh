@@ -23,13 +23,11 @@ is() { # NAME GOT WANTED
 	[ "$2" = "$3" ] || status=1
 	result "$1" $status "got '$2', wanted '$3'"
 }
+nap=79.$$ # seconds that a process left behind sleeps: ours alone
 gate() { # HEAD FLAG...: far from what noise does
 	head=$1
 	shift
-	run "$mew" gate --base ./fx-base --head "./fx-$head" --limit time=900% --calibration none "$@"
-}
-left() { # PATTERN: processes of the programs that are still there
-	pgrep -c -f "$1"
+	run env FX_NAP="$nap" "$mew" gate --base ./fx-base --head "./fx-$head" --limit time=900% --calibration none "$@"
 }
 
 # what was not measured has not passed
@@ -96,7 +94,7 @@ gate allocs -k blocks
 check "one that comes again is a regression" 1 'allocs *regression'
 
 # a side that is replaced
-"$mew" gate --base ./fx-base --head ./fx-head --limit time=0% --calibration none -k spin --memory 0 --samples 100000 \
+"$mew" gate --base ./fx-base --head ./fx-head --rule bootstrap --calibration none -k spin --memory 0 --samples 100000 \
 	--output swapped >out 2>err </dev/null &
 pid=$!
 while [ ! -s swapped/samples.json ] && kill -0 $pid 2>/dev/null; do sleep 0.05; done
@@ -114,19 +112,18 @@ check "one that prints, reads and changes its directory is measured" 0 'verdict:
 is "and the files are where they were asked for" "$([ -s rude-out/mew-gate.md ] && echo yes)" yes
 gate loose -k spin --memory 0
 check "one that leaves a process in its own session is measured" 0 'verdict: PASS'
-is "and nothing is left of it" "$(left 'sleep 79[.]123')" 0
+ended "and nothing is left of it" "FX_NAP=$nap"
 gate stuck -k spin --memory 0 --timeout 0.5
 check "one that never ends is invalid after --timeout" 4 'did not end within --timeout'
-is "and nothing is left of that" "$(left 'sleep 79[.]123')" 0
-is "nor of the program" "$(left 'fx-stuck')" 0
+ended "and nothing is left of that, nor of the program" "FX_NAP=$nap"
 
 # full disk: a file cannot grow beyond 20 KiB, and samples.json does
 {
 	(
 		ulimit -f 40
 		trap '' XFSZ
-		exec "$mew" gate --base ./fx-base --head ./fx-head --limit time=0% --calibration none -k spin --memory 0 --samples 100000 \
-			--output full
+		exec "$mew" gate --base ./fx-base --head ./fx-head --rule bootstrap --calibration none -k spin --memory 0 \
+			--samples 100000 --output full
 	)
 	echo "code $?"
 } >said 2>&1 </dev/null
