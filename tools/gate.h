@@ -127,7 +127,7 @@ struct mew_gate {
 	uint64_t started_s;          /* epoch */
 };
 
-/* Make room for n cases. Returns 0, or -1 without memory; mew_gate_fini() is due in any case. */
+/* A gate without cases. Returns 0, or -1 without memory; mew_gate_fini() is due in any case. */
 int mew_gate_init(struct mew_gate *g, const struct mew_gate_options *o, const struct mew_rules *rules);
 void mew_gate_fini(struct mew_gate *g);
 struct mew_gate_case *mew_gate_add(struct mew_gate *g, const char *key, const char *label);
@@ -141,7 +141,7 @@ int mew_gate_observe(struct mew_gate_series *s, const struct mew_gate_observatio
  * After each observation: is the case decided? A difference must be found twice, by two sets of processes that have
  * none in common.
  *
- * undecided  how many cases share the chance of a false alarm
+ * cases      how many share the chance of a false alarm
  * Returns    MEW_OK or a status of mew_verdict_time()
  */
 int mew_gate_look(const struct mew_gate *g, struct mew_gate_case *c, size_t cases, struct mew_error *err);
