@@ -154,11 +154,14 @@ const struct mew_verdict *mew_gate_time(const struct mew_gate_case *c);
 
 /* --- exact figures of programs ---------------------------------------------------------------------------------- */
 
+/* One exact pass on a side; `again`: the second one, of the cases whose sides differed in the first. */
+typedef void mew_gate_exact_pass(void *data, enum mew_side side, bool again);
+/* The exact pass on both sides, and the second one where it is wanted, until an interrupt. */
+void mew_gate_exact_passes(struct mew_gate *g, mew_gate_exact_pass *pass, void *data);
 /* After an exact pass on a side: the cases that failed in it fail the gate. */
 void mew_gate_check_exact(struct mew_gate *g, const struct mew_model *m, enum mew_side side);
 /* Do the two sides differ in an exact figure of the case? Then it is counted again: what changes by itself is not exact. */
 bool mew_gate_wants_recount(const struct mew_gate *g, const struct mew_gate_case *c);
-bool mew_gate_any_recount(const struct mew_gate *g);
 /* The verdict of each exact figure. */
 void mew_gate_settle_exact(struct mew_gate *g, struct mew_gate_case *c);
 

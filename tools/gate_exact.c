@@ -66,12 +66,22 @@ bool mew_gate_wants_recount(const struct mew_gate *g, const struct mew_gate_case
 	return false;
 }
 
-bool mew_gate_any_recount(const struct mew_gate *g)
+static bool any_recount(const struct mew_gate *g)
 {
 	for (size_t i = 0; i < g->ncases; i++)
 		if (mew_gate_wants_recount(g, &g->cases[i]))
 			return true;
 	return false;
+}
+
+void mew_gate_exact_passes(struct mew_gate *g, mew_gate_exact_pass *pass, void *data)
+{
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !mew_gate_is_cancelled(g); side++)
+		pass(data, side, false);
+	if (!any_recount(g))
+		return;
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !mew_gate_is_cancelled(g); side++)
+		pass(data, side, true);
 }
 
 /* --- judging ---------------------------------------------------------------------------------------------------- */

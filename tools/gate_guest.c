@@ -64,8 +64,9 @@ static int choose_cases(struct guests *p)
 /* --- exact figures ---------------------------------------------------------------------------------------------- */
 
 /* Where the figures cannot be had at all, time is judged alone, and the reports say why. */
-static void exact_pass(struct guests *p, enum mew_side side, bool again)
+static void exact_pass(void *data, enum mew_side side, bool again)
 {
+	struct guests *p = data;
 	struct mew_guest_host *h = &p->pair.host[side];
 	struct mew_gate *g = p->g;
 	struct mew_model *into = again ? g->recounts[side] : g->models[side];
@@ -91,16 +92,6 @@ static void exact_pass(struct guests *p, enum mew_side side, bool again)
 	mew_guest_run_pass(&j, MEW_PASS_MEMORY);
 	mew_guest_job_fini(&j);
 	mew_gate_check_exact(g, into, side);
-}
-
-static void exact_passes(struct guests *p)
-{
-	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !mew_gate_is_cancelled(p->g); side++)
-		exact_pass(p, side, false);
-	if (!mew_gate_any_recount(p->g))
-		return;
-	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !mew_gate_is_cancelled(p->g); side++)
-		exact_pass(p, side, true);
 }
 
 /* --- time ------------------------------------------------------------------------------------------------------- */
@@ -163,7 +154,7 @@ static int measure(struct guests *p)
 		return MEW_EXIT_INVALID;
 	}
 	if (g->options->memory_iterations > 0)
-		exact_passes(p);
+		mew_gate_exact_passes(g, exact_pass, p);
 	if (mew_gate_take_time(g, &method, &p->progress, &err) != MEW_OK && !g->interrupted) {
 		mew_progress_clear(&p->progress);
 		mew_cli_complain("%s", err.text);

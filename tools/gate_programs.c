@@ -153,8 +153,9 @@ static struct mew_plan_case plan_case(const struct mew_gate_case *c, const struc
 }
 
 /* Where the figures cannot be had at all, time is judged alone, and the reports say why. */
-static void exact_pass(struct programs *p, enum mew_side side, bool again)
+static void exact_pass(void *data, enum mew_side side, bool again)
 {
+	struct programs *p = data;
 	struct mew_gate *g = p->g;
 	struct mew_model *into = again ? g->recounts[side] : g->models[side];
 	struct mew_plan_case *cases = calloc(g->ncases + 1, sizeof *cases);
@@ -178,16 +179,6 @@ static void exact_pass(struct programs *p, enum mew_side side, bool again)
 		(void)snprintf(g->uncounted, sizeof g->uncounted, "%.230s", err.text);
 	free(cases);
 	mew_gate_check_exact(g, into, side);
-}
-
-static void exact_passes(struct programs *p)
-{
-	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !mew_gate_is_cancelled(p->g); side++)
-		exact_pass(p, side, false);
-	if (!mew_gate_any_recount(p->g))
-		return;
-	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !mew_gate_is_cancelled(p->g); side++)
-		exact_pass(p, side, true);
 }
 
 /* --- time ------------------------------------------------------------------------------------------------------- */
@@ -313,7 +304,7 @@ static int measure(struct programs *p)
 		return MEW_EXIT_INVALID;
 	}
 	if (g->options->memory_iterations > 0)
-		exact_passes(p);
+		mew_gate_exact_passes(g, exact_pass, p);
 	if (mew_gate_take_time(g, &method, &p->progress, &err) != MEW_OK && !g->interrupted && g->identity[0] == '\0') {
 		mew_progress_clear(&p->progress);
 		mew_cli_complain("%s", err.text);
