@@ -49,7 +49,7 @@ static bool is_difference(const struct mew_verdict *v)
 	return v != NULL && (v->outcome == MEW_OUTCOME_REGRESSED || v->outcome == MEW_OUTCOME_IMPROVED);
 }
 
-/* The series of the first trial's cases: each trial has the same ones. What is skipped here has no times, so no noise. */
+/* The series of the first trial's cases: each trial has the same ones. What is skipped has no times, so no noise. */
 static int make_series(struct calibrate *k, const struct mew_gate *g)
 {
 	size_t most = (size_t)k->o->trials * k->o->samples;

@@ -277,7 +277,8 @@ int mew_cmd_compare(int argc, char **argv)
 		return MEW_EXIT_USAGE;
 	}
 	if ((c.gated || c.html != NULL) && c.nfiles > 2) {
-		mew_cli_complain("compare: %s two files, not %zu", c.gated ? "--gate decides between" : "--html shows the difference of",
+		mew_cli_complain("compare: %s two files, not %zu",
+				 c.gated ? "--gate decides between" : "--html shows the difference of",
 				 c.nfiles);
 		return MEW_EXIT_USAGE;
 	}

@@ -27,8 +27,8 @@
 
 enum flag_id {
 	F_BASE = 256, F_HEAD, F_CONTEXT, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV,
-	F_CALIBRATION, F_OUTPUT, F_HTML, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY, F_CONTENTION, F_CONTENTION_SAMPLES, F_MERGE, F_RESUME, F_GBENCH,
-	F_COLOR, F_PROGRESS, F_HELP
+	F_CALIBRATION, F_OUTPUT, F_HTML, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY, F_CONTENTION,
+	F_CONTENTION_SAMPLES, F_MERGE, F_RESUME, F_GBENCH, F_COLOR, F_PROGRESS, F_HELP
 };
 
 static const struct mew_flag flags[] = {
@@ -110,7 +110,8 @@ static int context(struct asked *a, char *text)
 		return mew_cli_bad("--context", text, "one of at most 8");
 	*equals = '\0';
 	if (!is_context_name(a, text))
-		return mew_cli_bad("--context", text, "a name of its own of at most 60 letters, digits, and . _ - inside");
+		return mew_cli_bad("--context", text,
+				   "a name of its own of at most 60 letters, digits, and . _ - inside");
 	a->o.contexts[a->o.ncontexts++] = (struct mew_gate_context){ text, equals + 1 };
 	return MEW_EXIT_FINE;
 }
@@ -326,7 +327,8 @@ static int complete(struct asked *a)
 {
 	uint64_t *seed = &a->by.rules.resampling.seed;
 
-	if (mew_gate_check_given(&a->given) != MEW_EXIT_FINE || check_sides(a) != MEW_EXIT_FINE || complete_command(a) != MEW_EXIT_FINE)
+	if (mew_gate_check_given(&a->given) != MEW_EXIT_FINE || check_sides(a) != MEW_EXIT_FINE ||
+	    complete_command(a) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	if (a->o.resumed != NULL) {
 		*seed = (uint64_t)json_integer_value(json_object_get(a->o.resumed, "seed"));
@@ -386,7 +388,8 @@ static int run(struct asked *a)
 		mew_cli_complain("%s", err.text);
 		code = a->o.resumed != NULL ? MEW_EXIT_INVALID : MEW_EXIT_USAGE;
 	} else {
-		for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !a->merge; side++) /* joining measures nothing here */
+		/* joining measures nothing here */
+		for (enum mew_side side = MEW_BASE; side < MEW_SIDES && !a->merge; side++)
 			mew_environment_machine(g->models[side]);
 		(void)mew_tool_file("/proc/self/exe", &g->self, &err); /* recorded; without /proc it stays unknown */
 		code = a->merge ? mew_gate_merge(g, a->merged, a->nmerged) :

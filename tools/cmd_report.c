@@ -133,7 +133,8 @@ int mew_cmd_report(int argc, char **argv)
 	if (mew_cli_told(&cli, MEW_CLI_REPORT, "mew report [flags] [BASE.mew.json] FILE.mew.json"))
 		return MEW_EXIT_FINE;
 	if (cli.dump && cli.noutputs > 0) {
-		mew_cli_complain("report: --dump does not go with --%s: ask for one of them", cli.outputs[0].report->name);
+		mew_cli_complain("report: --dump does not go with --%s: ask for one of them",
+				 cli.outputs[0].report->name);
 		return MEW_EXIT_USAGE;
 	}
 	if (cli.nprograms < 1 || cli.nprograms > (cli.dump ? 1 : 2)) {

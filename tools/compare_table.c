@@ -250,10 +250,11 @@ static void put_allows(const struct mew_cells *o)
 	for (size_t i = 0; i < rules->nallows; i++) {
 		const struct mew_allow *a = &rules->allows[i];
 
-		mew_cell_sentence(o, MEW_STYLE_PLAIN, "rule: %s of %s may differ from the general limit%s%s%s: %s", a->metric, a->cases,
+		mew_cell_sentence(o, MEW_STYLE_PLAIN, "rule: %s of %s may differ from the general limit%s%s%s: %s",
+			 a->metric, a->cases,
 			 a->expires == NULL ? "" : mew_allow_is_live(a, rules->today) ? " until " : ", but expired after ",
-			 a->expires == NULL ? "" : a->expires, mew_compare_has_case_for(c, a) ? "" : ", but no case has such a key",
-			 a->reason);
+			 a->expires == NULL ? "" : a->expires,
+			 mew_compare_has_case_for(c, a) ? "" : ", but no case has such a key", a->reason);
 	}
 }
 

@@ -314,7 +314,8 @@ const char *mew_gate_pairs(const struct mew_gate *g)
 	return is_one ? "pair of processes" : "pairs of processes";
 }
 
-bool mew_gate_context_words(const struct mew_gate *g, const struct mew_gate_case *c, size_t k, char text[MEW_GATE_CONTEXT_BYTES])
+bool mew_gate_context_words(const struct mew_gate *g, const struct mew_gate_case *c, size_t k,
+			    char text[MEW_GATE_CONTEXT_BYTES])
 {
 	const struct mew_gate_series *s = &c->contexts[k];
 	double *x = s->n > 0 ? calloc(s->n, sizeof *x) : NULL;
@@ -339,7 +340,8 @@ bool mew_gate_uncounted_words(const struct mew_gate *g, char *text, size_t size)
 {
 	if (g->nuncounted == 0)
 		return false;
-	(void)snprintf(text, size, "time alone was judged in %zu of %zu cases: %s", g->nuncounted, g->ncases, g->uncounted);
+	(void)snprintf(text, size, "time alone was judged in %zu of %zu cases: %s", g->nuncounted, g->ncases,
+		       g->uncounted);
 	return true;
 }
 

@@ -160,7 +160,7 @@ typedef void mew_gate_exact_pass(void *data, enum mew_side side, bool again);
 void mew_gate_exact_passes(struct mew_gate *g, mew_gate_exact_pass *pass, void *data);
 /* After an exact pass on a side: the cases that failed in it fail the gate. */
 void mew_gate_check_exact(struct mew_gate *g, const struct mew_model *m, enum mew_side side);
-/* Do the two sides differ in an exact figure of the case? Then it is counted again: what changes by itself is not exact. */
+/* Do the sides differ in an exact figure of the case? Then it is counted again: what changes by itself is not exact. */
 bool mew_gate_wants_recount(const struct mew_gate *g, const struct mew_gate_case *c);
 /* The verdict of each exact figure. */
 void mew_gate_settle_exact(struct mew_gate *g, struct mew_gate_case *c);
@@ -223,7 +223,8 @@ void mew_gate_words(const struct mew_verdict *v, char *text, size_t size);
 const char *mew_gate_pairs(const struct mew_gate *g);
 #define MEW_GATE_CONTEXT_BYTES 192
 /* "third +12.3 % of the base (+11.9 to +12.8)": what the k-th context measured in a case. False: nothing. */
-bool mew_gate_context_words(const struct mew_gate *g, const struct mew_gate_case *c, size_t k, char text[MEW_GATE_CONTEXT_BYTES]);
+bool mew_gate_context_words(const struct mew_gate *g, const struct mew_gate_case *c, size_t k,
+			    char text[MEW_GATE_CONTEXT_BYTES]);
 /* Which cases have no exact figures, and why. False: all have, or nobody asked for them. */
 bool mew_gate_uncounted_words(const struct mew_gate *g, char *text, size_t size);
 /* Is there a case whose key the rule's pattern fits? */

@@ -55,8 +55,9 @@ static const struct rule {
 	const char *refused[MOST];
 } rules[] = {
 	{ "--merge", "the machines have measured, and the median is resampled over them",
-	  { "--base", "--head", "--context", "--budget", "--samples", "--rounds", "--memory", "--base-rev", "--head-rev", "--workload-rev",
-	    "--calibration", "--html", "--timeout", "--gbench-program", "--cold-every", "--contention", "--contention-samples", "--rule",
+	  { "--base", "--head", "--context", "--budget", "--samples", "--rounds", "--memory", "--base-rev",
+	    "--head-rev", "--workload-rev", "--calibration", "--html", "--timeout", "--gbench-program", "--cold-every",
+	    "--contention", "--contention-samples", "--rule",
 	    "--least-difference", "-k", "-F", "-t", NULL } },
 	{ "--command", "it is for benchmark programs",
 	  { "--rounds", "--memory", "--calibration", "--html", "--gbench-program", "-k", "-F", "-t", NULL } },
@@ -70,12 +71,14 @@ int mew_gate_check_given(const struct mew_gate_given *given)
 	for (size_t i = 0; i < MEW_COUNTOF(rules); i++)
 		for (size_t k = 0; mew_gate_is_given(given, rules[i].with) && rules[i].refused[k] != NULL; k++)
 			if (mew_gate_is_given(given, rules[i].refused[k])) {
-				mew_cli_complain("gate: %s does not go with %s: %s", rules[i].refused[k], rules[i].with, rules[i].why);
+				mew_cli_complain("gate: %s does not go with %s: %s", rules[i].refused[k], rules[i].with,
+						 rules[i].why);
 				return MEW_EXIT_USAGE;
 			}
 	for (size_t i = 0; i < MEW_COUNTOF(of_commands); i++)
 		if (mew_gate_is_given(given, of_commands[i]) && !mew_gate_is_given(given, "--command")) {
-			mew_cli_complain("gate: %s is for commands: give their phases by --command FILE", of_commands[i]);
+			mew_cli_complain("gate: %s is for commands: give their phases by --command FILE",
+					 of_commands[i]);
 			return MEW_EXIT_USAGE;
 		}
 	if (mew_gate_is_given(given, "--contention-samples") && !mew_gate_is_given(given, "--contention")) {

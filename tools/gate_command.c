@@ -164,7 +164,8 @@ static int take_samples(struct mew_commands *p, size_t from, size_t to, unsigned
 
 	p->longest_ns = 0;
 	p->most = most;
-	for (unsigned s = first; s < most && status == MEW_OK && any_open(p->g, from, to) && !mew_gate_is_cancelled(p->g); s++) {
+	for (unsigned s = first;
+	     s < most && status == MEW_OK && any_open(p->g, from, to) && !mew_gate_is_cancelled(p->g); s++) {
 		uint64_t before = mew_os_now_ns(), took;
 		int written;
 

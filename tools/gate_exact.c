@@ -24,7 +24,8 @@ void mew_gate_check_exact(struct mew_gate *g, const struct mew_model *m, enum me
 	for (size_t i = 0; i < g->ncases && !mew_gate_is_cancelled(g); i++) { /* an interrupt is no fault of a case */
 		const struct mew_memory_case *row = row_of(m, g->cases[i].key);
 
-		if (row != NULL && (row->status == MEW_E_BODY || row->status == MEW_E_LOOP || row->status == MEW_E_LOST))
+		if (row != NULL &&
+		    (row->status == MEW_E_BODY || row->status == MEW_E_LOOP || row->status == MEW_E_LOST))
 			mew_gate_fail(&g->cases[i], "%s, counting allocations: %s", mew_side_name(side), row->reason);
 	}
 }
@@ -41,7 +42,8 @@ static double figure_of(const struct mew_model *m, const char *key, const struct
 		return (double)NAN;
 	figures = mew_figures(metric->kind, &n);
 	for (size_t i = 0; i < n; i++)
-		if (figures[i].bit == metric->bit && mew_row_number((const struct mew_row_head *)row, &figures[i], &value))
+		if (figures[i].bit == metric->bit &&
+		    mew_row_number((const struct mew_row_head *)row, &figures[i], &value))
 			return value;
 	return (double)NAN;
 }
@@ -95,7 +97,8 @@ static struct range range_of(const struct mew_gate *g, const struct mew_gate_cas
 {
 	double first = figure_of(g->models[side], c->key, metric), again = figure_of(g->recounts[side], c->key, metric);
 
-	return (struct range){ fmin(first, again), fmax(first, again) }; /* of a NaN and a number these are the number */
+	/* of a NaN and a number these are the number */
+	return (struct range){ fmin(first, again), fmax(first, again) };
 }
 
 static const char changes[] = "it changes from run to run by as much as the two differ: no exact figure";
@@ -115,10 +118,11 @@ static void explain_missing(const struct mew_gate *g, const struct mew_gate_case
 }
 
 /*
- * A figure that changes by itself is judged by the kindest and the harshest pair of what was counted; where they disagree
- * nothing was shown. Less is better in all of these metrics.
+ * A figure that changes by itself is judged by the kindest and the harshest pair of what was counted; where they
+ * disagree nothing was shown. Less is better in all of these metrics.
  */
-static void settle(const struct mew_gate *g, const struct mew_gate_case *c, const struct mew_metric *metric, struct mew_verdict *out)
+static void settle(const struct mew_gate *g, const struct mew_gate_case *c, const struct mew_metric *metric,
+		   struct mew_verdict *out)
 {
 	struct range base = range_of(g, c, MEW_BASE, metric), head = range_of(g, c, MEW_HEAD, metric);
 	struct mew_verdict kindest, harshest;
@@ -126,11 +130,12 @@ static void settle(const struct mew_gate *g, const struct mew_gate_case *c, cons
 	mew_verdict_exact(&g->rules, c->key, metric, figure_of(g->models[MEW_BASE], c->key, metric),
 			  figure_of(g->models[MEW_HEAD], c->key, metric), out);
 	explain_missing(g, c, out);
-	if (!(base.low < base.high || head.low < head.high) || !(head.high >= base.low) || out->outcome == MEW_OUTCOME_INVALID)
+	if (!(base.low < base.high || head.low < head.high) || !(head.high >= base.low) ||
+	    out->outcome == MEW_OUTCOME_INVALID)
 		return;
 	mew_verdict_exact(&g->rules, c->key, metric, base.high, fmax(base.high, head.low), &kindest);
 	mew_verdict_exact(&g->rules, c->key, metric, base.low, head.high, &harshest);
-	if (harshest.outcome == MEW_OUTCOME_PASS && out->outcome != MEW_OUTCOME_PASS) { /* no rise, but no fall was shown either */
+	if (harshest.outcome == MEW_OUTCOME_PASS && out->outcome != MEW_OUTCOME_PASS) { /* no fall was shown */
 		out->outcome = out->outcome == MEW_OUTCOME_REGRESSED ? MEW_OUTCOME_INCONCLUSIVE : MEW_OUTCOME_PASS;
 		out->why = changes;
 		return;

@@ -79,7 +79,8 @@ static int profile_case(struct explain *e, const struct mew_gate_case *c, struct
 	double took;
 
 	for (size_t i = 0; i < MEW_COUNTOF(passes); i++)
-		for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK && !mew_gate_is_cancelled(e->g); side++)
+		for (enum mew_side side = MEW_BASE;
+		     side < MEW_SIDES && status == MEW_OK && !mew_gate_is_cancelled(e->g); side++)
 			if (passes[i] == MEW_PASS_CPU || e->g->options->memory_iterations > 0)
 				status = profile(e, c, side, passes[i], err);
 	took = (double)(mew_os_now_ns() - start) / 1e9;

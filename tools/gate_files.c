@@ -61,8 +61,10 @@ int mew_gate_directory(const struct mew_gate *g, struct mew_error *err)
 		return mew_error_set(err, MEW_E_INVALID, "--output %s already holds a run: name another directory, or remove it",
 				     g->options->output);
 	status = make_path(g->options->output, err);
-	if (status == MEW_OK && (stat(g->options->output, &st) != 0 || !S_ISDIR(st.st_mode) || access(g->options->output, W_OK | X_OK) != 0))
-		return mew_error_set(err, MEW_E_IO, "--output %s is no directory that can be written to", g->options->output);
+	if (status == MEW_OK && (stat(g->options->output, &st) != 0 || !S_ISDIR(st.st_mode) ||
+				 access(g->options->output, W_OK | X_OK) != 0))
+		return mew_error_set(err, MEW_E_IO, "--output %s is no directory that can be written to",
+				     g->options->output);
 	return status;
 }
 

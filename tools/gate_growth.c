@@ -121,7 +121,8 @@ static void put_row(struct table *t, const char *key, const char *what, const st
 
 	mew_writer_memory(&row);
 	if (!t->begun)
-		mew_write_text(&row, "Functions that take more by themselves than they did (of time their share of the samples):\n\n"
+		mew_write_text(&row, "Functions that take more by themselves than they did (of time their share of the "
+				     "samples):\n\n"
 				     "| case | function | | base | head | more |\n|---|---|---|---:|---:|---:|\n");
 	mew_write_text(&row, "| ");
 	mew_gate_put_escaped(&row, key);
@@ -160,9 +161,11 @@ static bool put_case(struct table *t, const struct mew_gate *g, const struct mew
 	if (base == NULL || head == NULL)
 		return false;
 	if (has_kind(base, head, MEW_KIND_CPU) && base->cpu.status == MEW_OK && head->cpu.status == MEW_OK)
-		put_rows(t, key, "ns/iteration", list, time_growth(&base->cpu, &head->cpu, mew_gate_time(c), list, MEW_COUNTOF(list)));
+		put_rows(t, key, "ns/iteration", list,
+			 time_growth(&base->cpu, &head->cpu, mew_gate_time(c), list, MEW_COUNTOF(list)));
 	if (has_kind(base, head, MEW_KIND_MEMORY) && base->memory.status == MEW_OK && head->memory.status == MEW_OK)
-		put_rows(t, key, "bytes/iteration", list, bytes_growth(&base->memory, &head->memory, list, MEW_COUNTOF(list)));
+		put_rows(t, key, "bytes/iteration", list,
+			 bytes_growth(&base->memory, &head->memory, list, MEW_COUNTOF(list)));
 	return true;
 }
 

@@ -84,7 +84,8 @@ static void exact_pass(void *data, enum mew_side side, bool again)
 	for (size_t i = 0; i < g->ncases; i++) {
 		size_t name = mew_guest_find(h, g->cases[i].key);
 
-		if (name == h->nnames || g->cases[i].reason != NULL || (again && !mew_gate_wants_recount(g, &g->cases[i])))
+		if (name == h->nnames || g->cases[i].reason != NULL ||
+		    (again && !mew_gate_wants_recount(g, &g->cases[i])))
 			continue;
 		j.chosen[name] = true;
 		j.steps++;

@@ -2,8 +2,8 @@
  * gate_markdown.c - mew-gate.md: the verdict as a comment on a change, worst first.
  * Layer L6.
  *
- * A comment of a forge holds 65,536 characters. Here bytes are counted, of which there are no fewer: the parts behind the
- * table have bounds of their own, and rows beyond the room that is left are counted instead of shown.
+ * A comment of a forge holds 65,536 characters. Here bytes are counted, of which there are no fewer: the parts behind
+ * the table have bounds of their own, and rows beyond the room that is left are counted instead of shown.
  */
 #include "config.h"
 
@@ -28,7 +28,8 @@
 
 void mew_gate_put_escaped(struct mew_writer *w, const char *text)
 {
-	char *clean = text != NULL ? mew_text_clean(text) : NULL, *cut = clean != NULL ? mew_text_cut(clean, MOST_COLUMNS, true) : NULL;
+	char *clean = text != NULL ? mew_text_clean(text) : NULL;
+	char *cut = clean != NULL ? mew_text_cut(clean, MOST_COLUMNS, true) : NULL;
 
 	for (const char *s = cut != NULL ? cut : ""; *s != '\0'; s++) {
 		if (*s == '<')
@@ -212,7 +213,8 @@ static void put_floors(struct mew_writer *w, const struct mew_gate *g)
 		if (g->cases[i].noise_floor <= 0)
 			continue;
 		mew_writer_memory(&one);
-		(void)snprintf(text, sizeof text, "%s %.2f %% for ", n++ > 0 ? "," : "; noise floor", g->cases[i].noise_floor * 100);
+		(void)snprintf(text, sizeof text, "%s %.2f %% for ", n++ > 0 ? "," : "; noise floor",
+			       g->cases[i].noise_floor * 100);
 		mew_write_text(&one, text);
 		mew_gate_put_escaped(&one, g->cases[i].key);
 		if (!mew_gate_put_piece(w, &one, most)) {
@@ -229,8 +231,9 @@ static void put_calibration(struct mew_writer *w, const struct mew_gate *g)
 	if (g->machines > 0)
 		return;
 	if (g->calibration == NULL) {
-		mew_write_text(w, g->options->plan != NULL ? "" : "- not calibrated: `mew calibrate` measures the noise floor and the rate of "
-								  "false alarms here\n");
+		if (g->options->plan == NULL)
+			mew_write_text(w, "- not calibrated: `mew calibrate` measures the noise floor and the rate of "
+					  "false alarms here\n");
 		return;
 	}
 	mew_calibration_words(g->calibration, text, sizeof text);
@@ -269,20 +272,22 @@ static void put_method(struct mew_writer *w, const struct mew_gate *g)
 	else if (g->options->plan != NULL)
 		mew_writef(w, "- %u pairs of runs, one after the other, order from seed %llu\n", g->processes, seed);
 	else
-		mew_writef(w, "- %u pairs of fresh processes, adjacent samples, order from seed %llu\n", g->processes, seed);
+		mew_writef(w, "- %u pairs of fresh processes, adjacent samples, order from seed %llu\n", g->processes,
+			   seed);
 	put_calibration(w, g);
 	mew_write_text(w, "- data: `summary.json`, `samples.json`, `metrics.otlp.json`, `junit.xml`\n\n");
 	if (g->machines > 0)
-		mew_write_text(w, "Time: the median ratio of all pairs, resampled by machine and pair; a regression is an interval beyond the "
-				  "limit, certain enough for so many cases.");
+		mew_write_text(w, "Time: the median ratio of all pairs, resampled by machine and pair; a regression is "
+				  "an interval beyond the limit, certain enough for so many cases.");
 	else if (g->rules.time_rule == MEW_TIME_BOOTSTRAP)
-		mew_write_text(w, "Time: the median change of the pairs; a regression is a 95 % interval of resamples beyond the limit. It is not "
-				  "corrected for the number of cases.");
+		mew_write_text(w, "Time: the median change of the pairs; a regression is a 95 % interval of resamples "
+				  "beyond the limit. It is not corrected for the number of cases.");
 	else
-		mew_write_text(w, "Time: a regression is a median ratio of pairs beyond the limit with at most 5 % false alarms over all cases, "
-				  "found by two separate sets of pairs.");
-	mew_write_text(w, g->options->plan != NULL ? " Counts are exact: one that became worse beyond its limit in any pair fails.\n" :
-						     " Allocations, bytes, peak and leak are exact: any rise beyond their limit fails.\n");
+		mew_write_text(w, "Time: a regression is a median ratio of pairs beyond the limit with at most 5 % "
+				  "false alarms over all cases, found by two separate sets of pairs.");
+	mew_write_text(w, g->options->plan != NULL ?
+		       " Counts are exact: one that became worse beyond its limit in any pair fails.\n" :
+		       " Allocations, bytes, peak and leak are exact: any rise beyond their limit fails.\n");
 }
 
 static void put_environment(struct mew_writer *w, const struct mew_gate *g)
@@ -300,7 +305,8 @@ static void put_rule(struct mew_writer *w, const struct mew_gate *g, const struc
 	mew_write_text(w, ": ");
 	mew_gate_put_escaped(w, a->reason);
 	if (a->expires != NULL)
-		mew_writef(w, " (until %s%s)", a->expires, mew_allow_is_live(a, g->rules.today) ? "" : ", expired: not applied");
+		mew_writef(w, " (until %s%s)", a->expires,
+			   mew_allow_is_live(a, g->rules.today) ? "" : ", expired: not applied");
 	if (!mew_gate_has_case_for(g, a))
 		mew_write_text(w, " (no case has such a key)");
 	mew_write_char(w, '\n');
@@ -406,7 +412,8 @@ static void put_size(struct mew_writer *w, const struct mew_gate *g)
 		skipped += g->cases[i].is_skipped;
 	if (g->machines == 0)
 		(void)snprintf(seconds, sizeof seconds, " in %.1f s", g->seconds);
-	mew_writef(w, "%zu case%s, %u %s%s", g->ncases, g->ncases == 1 ? "" : "s", g->processes, mew_gate_pairs(g), seconds);
+	mew_writef(w, "%zu case%s, %u %s%s", g->ncases, g->ncases == 1 ? "" : "s", g->processes, mew_gate_pairs(g),
+		   seconds);
 	if (skipped > 0)
 		mew_writef(w, "; %zu skipped on both sides", skipped);
 	if (g->calibration != NULL) {

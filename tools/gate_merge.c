@@ -125,7 +125,7 @@ static double number_of(const json_t *from, const char *member)
 	return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* By the limits of now. Figures that showed nothing there, because they change by themselves, show nothing here either. */
+/* By the limits of now. Figures that showed nothing there, because they change by themselves, show nothing here. */
 static void judge_exact(const struct mew_gate *g, const struct mew_gate_case *c, const struct mew_metric *metric,
 			const json_t *from, struct mew_verdict *v)
 {

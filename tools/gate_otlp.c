@@ -74,7 +74,8 @@ static void put_metric(struct mew_json *j, const struct mew_gate *g, const struc
 		for (size_t k = 0; k < g->cases[i].nverdicts; k++) {
 			const struct mew_verdict *v = &g->cases[i].verdicts[k];
 			const struct point points[] = {
-				{ g->cases[i].key, phase_of(&g->cases[i], v), ratio ? NULL : "base", v->outcome, ratio ? v->ratio : v->base },
+				{ g->cases[i].key, phase_of(&g->cases[i], v), ratio ? NULL : "base", v->outcome,
+				  ratio ? v->ratio : v->base },
 				{ g->cases[i].key, phase_of(&g->cases[i], v), "head", v->outcome, v->head },
 			};
 

@@ -51,10 +51,11 @@ static const char *text_of(const char *text)
 static void check_work(struct mew_gate_case *c, const struct mew_host_case *base, const struct mew_host_case *head)
 {
 	if (strcmp(text_of(base->label), text_of(head->label)) != 0)
-		mew_gate_fail(c, "base runs it as \"%.60s\", head as \"%.60s\": that is other work", text_of(base->label),
-			      text_of(head->label));
+		mew_gate_fail(c, "base runs it as \"%.60s\", head as \"%.60s\": that is other work",
+			      text_of(base->label), text_of(head->label));
 	if (base->threads != head->threads)
-		mew_gate_fail(c, "base runs it on %u threads, head on %u: that is other work", base->threads, head->threads);
+		mew_gate_fail(c, "base runs it on %u threads, head on %u: that is other work", base->threads,
+			      head->threads);
 }
 
 static int add_case(struct programs *p, const struct mew_host_case *from, enum mew_side side)
@@ -183,8 +184,8 @@ static void exact_pass(void *data, enum mew_side side, bool again)
 
 /* --- time ------------------------------------------------------------------------------------------------------- */
 
-static int observe(const struct programs *p, struct mew_pair *pair, struct mew_pair_case *c, struct mew_pair_observation *got,
-		   struct mew_gate_observation *out, struct mew_error *err)
+static int observe(const struct programs *p, struct mew_pair *pair, struct mew_pair_case *c,
+		   struct mew_pair_observation *got, struct mew_gate_observation *out, struct mew_error *err)
 {
 	uint64_t target = c->threads > 1 ? SAMPLE_THREADED_NS : SAMPLE_NS;
 	bool is_new = c->loops == 0;
@@ -279,7 +280,8 @@ static void take_context(struct programs *p, size_t k)
 		mew_cli_complain("context %s: %s", context->name, err.text);
 		return;
 	}
-	for (unsigned n = 0; n < CONTEXT_PAIRS && !mew_gate_is_cancelled(p->g) && mew_pair_fresh(pair, &err) == MEW_OK; n++)
+	for (unsigned n = 0;
+	     n < CONTEXT_PAIRS && !mew_gate_is_cancelled(p->g) && mew_pair_fresh(pair, &err) == MEW_OK; n++)
 		for (size_t i = 0; i < p->g->ncases; i++)
 			observe_context(p, k, &p->g->cases[i]);
 }

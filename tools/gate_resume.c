@@ -148,10 +148,12 @@ const char *mew_gate_sameness(const struct mew_gate *g)
 
 	if (base->path[0] == '\0' || head->path[0] == '\0' || base->bytes != head->bytes || base->hash != head->hash)
 		return NULL;
-	if (o->plan != NULL && (strcmp(o->programs[MEW_BASE], o->programs[MEW_HEAD]) != 0 || differs_by_variables(o->plan)))
+	if (o->plan != NULL &&
+	    (strcmp(o->programs[MEW_BASE], o->programs[MEW_HEAD]) != 0 || differs_by_variables(o->plan)))
 		return NULL;
-	return strcmp(base->path, head->path) == 0 ? "base and head are one and the same file: this compares it with itself" :
-						     "base and head have the same contents: this compares a program with its copy";
+	return strcmp(base->path, head->path) == 0 ?
+	       "base and head are one and the same file: this compares it with itself" :
+	       "base and head have the same contents: this compares a program with its copy";
 }
 
 /* --- observations ----------------------------------------------------------------------------------------------- */
@@ -221,7 +223,8 @@ static int continue_counts(struct mew_gate *g, struct mew_gate_case *c, const js
 }
 
 /* What commands' contexts measured beside each pair; those of programs are measured behind all pairs, so anew. */
-static int continue_context(struct mew_gate *g, struct mew_gate_case *c, size_t k, const json_t *from, struct mew_error *err)
+static int continue_context(struct mew_gate *g, struct mew_gate_case *c, size_t k, const json_t *from,
+			    struct mew_error *err)
 {
 	const json_t *list = json_object_get(json_object_get(from, "contexts"), g->options->contexts[k].name);
 	int status = MEW_OK;

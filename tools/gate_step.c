@@ -172,7 +172,7 @@ static int wait_all(struct child *children, size_t n, double timeout, const vola
 	return running == 0 ? MEW_OK : MEW_E_BODY;
 }
 
-/* The program of a shell's line: its first word that sets no variable. What else it may be has no name: it could be a secret. */
+/* The program of a shell's line: its first word that sets no variable. Else it has no name: it could be a secret. */
 static void name_program(const char *line, char *name, size_t size)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-$";

@@ -83,8 +83,8 @@ static bool is_told(const struct mew_gate *g, const struct mew_verdict *v)
 	return g->options->verbose || !v->metric->exact || v->outcome != MEW_OUTCOME_PASS || v->base != v->head;
 }
 
-static void put_reason(struct mew_writer *w, const struct mew_view *view, const struct mew_gate_case *c, const char *metric,
-		       const char *why)
+static void put_reason(struct mew_writer *w, const struct mew_view *view, const struct mew_gate_case *c,
+		       const char *metric, const char *why)
 {
 	size_t column = strlen(c->key) + 4;
 
@@ -96,7 +96,7 @@ static void put_reason(struct mew_writer *w, const struct mew_view *view, const 
 	mew_write_wrapped(w, view, column, 4, MEW_STYLE_PLAIN, why);
 }
 
-/* Numbers that do not speak for themselves: an exact figure that is not, one that fell and may not, a case without a pair. */
+/* Numbers that do not speak for themselves: an exact figure that is not, one that fell and may not, no pair at all. */
 static bool needs_reason(const struct mew_verdict *v)
 {
 	bool is_doubtful = v->outcome == MEW_OUTCOME_INCONCLUSIVE || v->outcome == MEW_OUTCOME_REGRESSED;
@@ -144,7 +144,8 @@ static void put_rules(struct mew_writer *w, const struct mew_view *view, const s
 		char *text;
 
 		if (asprintf(&text, "rule for %s of %s%s%s%s: %s", a->metric, a->cases, a->expires == NULL ? "" :
-			     mew_allow_is_live(a, g->rules.today) ? ", until " : ", expired after ", a->expires != NULL ? a->expires : "",
+			     mew_allow_is_live(a, g->rules.today) ? ", until " : ", expired after ",
+			     a->expires != NULL ? a->expires : "",
 			     mew_gate_has_case_for(g, a) ? "" : ", no case has such a key", a->reason) < 0) {
 			mew_write_no_memory(w);
 			continue;
@@ -160,8 +161,8 @@ static void put_headline(struct mew_writer *w, const struct mew_view *view, cons
 
 	mew_write_text(w, "verdict: ");
 	mew_write_styled(w, view, g->outcome == MEW_OUTCOME_PASS ? MEW_STYLE_BOLD : style_of(g->outcome), mew_gate_headline(g));
-	(void)snprintf(text, sizeof text, "   (%zu case%s, %u %s, %.1f s)\n", g->ncases, g->ncases == 1 ? "" : "s", g->processes,
-		       mew_gate_pairs(g), g->seconds);
+	(void)snprintf(text, sizeof text, "   (%zu case%s, %u %s, %.1f s)\n", g->ncases, g->ncases == 1 ? "" : "s",
+		       g->processes, mew_gate_pairs(g), g->seconds);
 	mew_write_text(w, text);
 	if (g->calibration != NULL) {
 		mew_calibration_words(g->calibration, text, sizeof text);

@@ -97,8 +97,8 @@ static int take(struct mew_gate *g, const struct mew_gate_method *m, struct mew_
 	return mew_gate_look(g, c, g->ncases, err);
 }
 
-static int sweep(struct mew_gate *g, const struct mew_gate_method *m, struct mew_progress *progress, struct longest *longest,
-		 struct mew_error *err)
+static int sweep(struct mew_gate *g, const struct mew_gate_method *m, struct mew_progress *progress,
+		 struct longest *longest, struct mew_error *err)
 {
 	uint64_t start = mew_os_now_ns();
 	int status = m->fresh != NULL ? m->fresh(m->data, err) : MEW_OK;

@@ -27,8 +27,8 @@ bool mew_gate_is_cancelled(const struct mew_gate *g);
 bool mew_gate_has_time(struct mew_gate *g, uint64_t longest_ns);
 
 /*
- * Sweep over the cases that are not decided, until all are, or have as many observations as were asked for, or the time is
- * up. samples.json is written after every sweep.
+ * Sweep over the cases that are not decided, until all are, or have as many observations as were asked for, or the time
+ * is up. samples.json is written after every sweep.
  *
  * Returns  MEW_OK, also after an interrupt, or a status that ends the gate: what was measured stays
  */

@@ -99,11 +99,14 @@ static void read_build_id(int fd, char text[MEW_BUILD_ID_TEXT])
 	char notes[MOST_NOTES];
 
 	text[0] = '\0';
-	if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) || header.e_phentsize != sizeof segment)
+	if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+	    header.e_phentsize != sizeof segment)
 		return;
 	for (unsigned i = 0; i < header.e_phnum && i < MOST_SEGMENTS; i++) {
-		if (pread(fd, &segment, sizeof segment, (off_t)(header.e_phoff + i * sizeof segment)) != (ssize_t)sizeof segment)
+		if (pread(fd, &segment, sizeof segment, (off_t)(header.e_phoff + i * sizeof segment)) !=
+		    (ssize_t)sizeof segment)
 			return;
 		if (segment.p_type != PT_NOTE || segment.p_filesz > sizeof notes ||
 		    pread(fd, notes, segment.p_filesz, (off_t)segment.p_offset) != (ssize_t)segment.p_filesz)
