@@ -108,7 +108,7 @@ check "an end that is not there" 0 "" "so the window lasts to the end"
 run "$mew" record --memory --start-on strcasecmp -- ./window plain
 check "an ifunc" 0 "" "ifunc"
 run "$mew" record --memory --start-after 1 --start-on begins -- ./window plain
-complains "seconds and functions" 2 "give one of them"
+complains "seconds and functions" 2 "give seconds or functions"
 run "$mew" record --memory --start-on "" -- ./window plain
 complains "an empty name" 2 "the name of a function"
 
