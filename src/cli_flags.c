@@ -121,8 +121,8 @@ static const char *codes(enum mew_cli_command command)
 		       "cannot be run, is not found.";
 	case RUN:
 	default:
-		return "Exit code: 0 fine; 1 a case failed; 2 usage or environment; 4 nothing measured or\n"
-		       "invalid. With --versus: 0 a difference; 3 none that was resolved.";
+		return "Exit code: 0 fine; 1 a case failed; 2 usage or environment; 4 nothing measured\n"
+		       "or invalid. With --versus: 0 a difference; 3 none that was resolved.";
 	}
 }
 
