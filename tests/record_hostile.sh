@@ -89,8 +89,8 @@ timeout 60 env --ignore-signal=CHLD "$mew" record --memory --json r.json -- ./ho
 code=$?
 [ $code = 0 ] && [ -s r.json ]
 result "under a parent that ignores the ends of children" $?
-timeout 60 env --ignore-signal=CHLD "$mew" record -q -- sh -c 'grep SigIgn /proc/self/status' >out 2>err </dev/null
-timeout 60 env --ignore-signal=CHLD sh -c 'grep SigIgn /proc/self/status' >alone
+timeout 60 env --ignore-signal=CHLD "$mew" record -q -- grep SigIgn /proc/self/status >out 2>err </dev/null
+timeout 60 env --ignore-signal=CHLD grep SigIgn /proc/self/status >alone
 cmp -s alone out
 result "... the program ignores them too" $?
 # shellcheck disable=SC3045 # every shell of Linux has it
