@@ -365,6 +365,7 @@ static int take_names(struct mew_guest_host *h, const unsigned char *text, size_
 	for (size_t i = 0; i < bytes; i++)
 		lines += text[i] == '\n';
 	h->names = calloc(lines, sizeof *h->names);
+	h->nnames = 0;
 	while (copy != NULL && h->names != NULL && (line = strsep(&rest, "\n")) != NULL)
 		if (line[0] != '\0' && mew_guest_find(h, line) == h->nnames && (h->names[h->nnames] = strdup(line)) != NULL)
 			h->nnames++;
