@@ -15,12 +15,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "fx_shapes.h"
 #include "modules.h"
 #include "unwind.h"
 
 #define FRAMES 128
 #define SITES 8 /* that are told */
-#define NOINLINE __attribute__((noinline))
 #define HOLD __asm__ volatile("" : : : "memory") /* keeps a call from becoming a jump */
 
 struct stack {
@@ -149,21 +149,6 @@ NOINLINE static long leaf(long a, long b)
 	for (long i = 0; i < 20; i++)
 		a += b ^ i;
 	return a;
-}
-
-NOINLINE static long many_registers(long a, long b)
-{
-	long c = leaf(a, b), d = leaf(b, c), e = leaf(c, d), f = leaf(d, e), g = leaf(e, f);
-
-	return leaf(a ^ c, leaf(b ^ d, leaf(e ^ f, g))) + a * b - c * d + e * f;
-}
-
-NOINLINE static long deep(long n, long salt)
-{
-	volatile long frame[5];
-
-	frame[n % 5] = salt;
-	return n == 0 ? many_registers(salt, n) : deep(n - 1, salt + n) + frame[n % 5];
 }
 
 /* The stack pointer moves: only the frame pointer finds the frame. */

@@ -22,6 +22,15 @@
 #include "modules.h"
 #include "sink.h"
 
+FX_IN(fx_body) void rig_short_body(struct rig *r, unsigned thread, void *arg)
+{
+	(void)r;
+	(void)thread;
+	(void)arg;
+	(void)fx_one(fx_us(100000));
+	__asm__ volatile("" : : : "memory");
+}
+
 FX_BOUNDS(fx_entry);
 
 struct rig_thread {

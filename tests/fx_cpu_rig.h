@@ -122,6 +122,9 @@ bool rig_adds_up(const struct rig *r);
  */
 bool rig_run_until_it_adds_up(struct rig *r);
 
+/* A body that works in fx_one for 100 ms. */
+void rig_short_body(struct rig *r, unsigned thread, void *arg);
+
 /* Processes that only burn CPU; they die with the caller. */
 void rig_compete(unsigned n);
 void rig_compete_end(void);

@@ -14,9 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fx_shapes.h"
 #include "fx_work.h"
-
-#define NOINLINE __attribute__((noinline))
 
 static volatile long sink;
 static jmp_buf way_out;
@@ -24,21 +23,6 @@ static jmp_buf way_out;
 NOINLINE static long leaf(long a, long b)
 {
 	return a * 3 + b;
-}
-
-NOINLINE static long many_registers(long a, long b)
-{
-	long c = leaf(a, b), d = leaf(b, c), e = leaf(c, d), f = leaf(d, e), g = leaf(e, f);
-
-	return leaf(a ^ c, leaf(b ^ d, leaf(e ^ f, g))) + a * b - c * d + e * f;
-}
-
-NOINLINE static long deep(long n, long salt)
-{
-	volatile long frame[5];
-
-	frame[n % 5] = salt;
-	return n == 0 ? many_registers(salt, n) : deep(n - 1, salt + n) + frame[n % 5];
 }
 
 /* A stack realigned to 64 bytes: the frame is found by way of a register or a saved word. */

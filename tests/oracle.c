@@ -15,10 +15,10 @@
 #include <ucontext.h>
 
 #include "ehframe.h"
+#include "fx_recent.h"
 #include "fx_work.h"
 #include "modules.h"
 #include "unwind.h"
-#include "unwind_recent.h"
 
 #define FRAMES 256
 #define TRAP_FLAG 0x100
@@ -44,7 +44,6 @@ struct site {
 
 static struct mew_unwind_thread walker, reuser; /* the second goes by its last walk */
 static struct mew_unwind_recent recent;
-static unsigned long reused; /* frames, by all walks */
 /* What lies above the first instruction stepped, in the program (0) and in its signal handler (1). */
 static struct {
 	uintptr_t pcs[FRAMES];
@@ -60,18 +59,6 @@ static struct site sites[SITES];
 static size_t nsites;
 static unsigned long truncated_by[MEW_STOPS];
 static unsigned long instructions, equal, truncated, different, libunwind_wrong, wrong_calls, reuse_wrong;
-
-bool __real_mew_recent_holds(const struct mew_unwind_recent *r, size_t frame, uintptr_t *pcs, size_t *known);
-bool __wrap_mew_recent_holds(const struct mew_unwind_recent *r, size_t frame, uintptr_t *pcs, size_t *known);
-
-/* The program is linked so that this stands before the function itself. */
-bool __wrap_mew_recent_holds(const struct mew_unwind_recent *r, size_t frame, uintptr_t *pcs, size_t *known)
-{
-	bool holds = __real_mew_recent_holds(r, frame, pcs, known);
-
-	reused += holds ? frame : 0;
-	return holds;
-}
 
 /* The C library has no unwind information: what cannot be known must be cut, for that very reason. */
 #ifdef NO_TABLES

@@ -8,10 +8,7 @@ case $builddir in /*) ;; *) builddir=$(pwd)/$builddir ;; esac
 mew=$builddir/mew
 . "$top/tests/tap.sh"
 
-if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
-	skip "mew record on hostile programs" "libmew_record is not built with a sanitizer"
-	finish
-fi
+needs_hooks "mew record on hostile programs" "libmew_record is not built with a sanitizer"
 
 needs jq "mew record on hostile programs"
 cp "$top/tests/fx_hostile.c" .

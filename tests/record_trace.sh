@@ -8,10 +8,7 @@ case $builddir in /*) ;; *) builddir=$(pwd)/$builddir ;; esac
 mew=$builddir/mew
 . "$top/tests/tap.sh"
 
-if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
-	skip "mew record --trace" "libmew_record is not built with a sanitizer"
-	finish
-fi
+needs_hooks "mew record --trace" "libmew_record is not built with a sanitizer"
 TMPDIR=$work/tmp
 export TMPDIR
 mkdir "$TMPDIR"

@@ -8,10 +8,7 @@ case $builddir in /*) ;; *) builddir=$(pwd)/$builddir ;; esac
 mew=$builddir/mew
 . "$top/tests/tap.sh"
 
-if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
-	skip "mew record from a function on" "libmew_record is not built with a sanitizer"
-	finish
-fi
+needs_hooks "mew record from a function on" "libmew_record is not built with a sanitizer"
 if [ "$(uname -m)" != x86_64 ]; then
 	run "$mew" record --start-on main -- true
 	complains "other machines say that they cannot" 2 "cannot be watched on this machine"

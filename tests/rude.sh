@@ -7,10 +7,7 @@ case $srcdir in /*) top=$srcdir ;; *) top=$(pwd)/$srcdir ;; esac
 case $builddir in /*) ;; *) builddir=$(pwd)/$builddir ;; esac
 mew=$builddir/mew
 . "$top/tests/tap.sh"
-if grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile"; then
-	skip "rude bodies" "the malloc hooks are not in a sanitized build"
-	finish
-fi
+needs_hooks "rude bodies" "the malloc hooks are not in a sanitized build"
 needs jq "rude bodies"
 program=$builddir/tests/fx_rude
 short="--max-time 0.02 --min-warmup-time 0 --memory=10"

@@ -236,19 +236,10 @@ static void t_scaled_counters_are_noted(void **state)
 	mew_model_free(c.m);
 }
 
-FX_IN(fx_body) static void short_body(struct rig *r, unsigned thread, void *arg)
-{
-	(void)r;
-	(void)thread;
-	(void)arg;
-	(void)fx_one(fx_us(100000));
-	__asm__ volatile("" : : : "memory");
-}
-
 /* Each is there, or says why not. */
 static void t_hardware_counters(void **state)
 {
-	struct rig r = { .body = short_body };
+	struct rig r = { .body = rig_short_body };
 	const char *why;
 
 	(void)state;

@@ -66,15 +66,6 @@ static bool refuse_wall_timers(void)
 	return filter(program, MEW_COUNTOF(program));
 }
 
-FX_IN(fx_body) static void short_body(struct rig *r, unsigned thread, void *arg)
-{
-	(void)r;
-	(void)thread;
-	(void)arg;
-	(void)fx_one(fx_us(100000));
-	__asm__ volatile("" : : : "memory");
-}
-
 /* What a child saw, in shared memory. */
 struct outcome {
 	int status;
@@ -108,7 +99,7 @@ FX_IN(fx_body) static void no_queue_body(struct rig *r, unsigned thread, void *a
 	const struct rlimit none = { 0, 0 };
 
 	(void)setrlimit(RLIMIT_SIGPENDING, &none);
-	short_body(r, thread, arg);
+	rig_short_body(r, thread, arg);
 }
 
 static bool give_up_rights(int refused, int error)
@@ -133,7 +124,7 @@ static struct outcome run_refused(enum mew_clock clock, int refused, int error)
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		struct rig r = { .body = (refused & NO_QUEUE) != 0 ? no_queue_body : short_body, .clock = clock };
+		struct rig r = { .body = (refused & NO_QUEUE) != 0 ? no_queue_body : rig_short_body, .clock = clock };
 
 		if (!give_up_rights(refused, error))
 			_exit(77);
@@ -248,7 +239,7 @@ static void t_full_queue(void **state)
 
 static void t_best_engine_has_no_reason(void **state)
 {
-	struct rig r = { .body = short_body };
+	struct rig r = { .body = rig_short_body };
 
 	(void)state;
 	rig_run(&r);
@@ -256,7 +247,7 @@ static void t_best_engine_has_no_reason(void **state)
 	assert_string_equal(r.row->cpu.clock, "wall");
 	assert_non_null(rig_why(&r, MEW_FIG_ENGINE_REASON));
 	rig_fini(&r);
-	r = (struct rig){ .body = short_body, .engine = MEW_CPU_ENGINE_PERF }; /* none of the wall's */
+	r = (struct rig){ .body = rig_short_body, .engine = MEW_CPU_ENGINE_PERF }; /* none of the wall's */
 	rig_run(&r);
 	assert_int_equal(r.status, MEW_E_INVALID);
 	rig_fini(&r);

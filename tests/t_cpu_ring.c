@@ -48,20 +48,11 @@ static void need_ring(void)
 	skip();
 }
 
-FX_IN(fx_body) static void short_body(struct rig *r, unsigned thread, void *arg)
-{
-	(void)r;
-	(void)thread;
-	(void)arg;
-	(void)fx_one(fx_us(100000));
-	__asm__ volatile("" : : : "memory");
-}
-
 /* --- asking for it ------------------------------------------------------------------------------------------------ */
 
 static struct rig run_with(const char *sampler, enum mew_clock clock)
 {
-	struct rig r = { .body = short_body, .clock = clock };
+	struct rig r = { .body = rig_short_body, .clock = clock };
 
 	assert_int_equal(setenv("MEW_SAMPLER", sampler, 1), 0);
 	rig_run(&r);
@@ -275,7 +266,7 @@ FX_IN(fx_body) static void blocking_body(struct rig *r, unsigned thread, void *a
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &former);
-	short_body(r, thread, arg);
+	rig_short_body(r, thread, arg);
 	(void)pthread_sigmask(SIG_SETMASK, &former, NULL);
 }
 

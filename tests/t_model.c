@@ -14,29 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
+#include "fx_model.h"
 #include "modules.h"
 #include "sink.h"
-
-#define T MEW_KIND_TIME
-#define M MEW_KIND_MEMORY
-#define C MEW_KIND_CPU
-
-static struct mew_model *new_model(void)
-{
-	struct mew_model *m = mew_model_new();
-
-	assert_non_null(m);
-	return m;
-}
-
-static struct mew_case *new_case(struct mew_model *m, const char *key)
-{
-	struct mew_case *c = mew_model_case(m, key, NULL);
-
-	assert_non_null(c);
-	return c;
-}
 
 /* --- catalogue -------------------------------------------------------------------------------------------------- */
 

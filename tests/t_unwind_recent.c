@@ -20,28 +20,17 @@
 
 #include "cfi.h"
 #include "ehframe.h"
+#include "fx_recent.h"
 #include "modules.h"
 #include "unwind.h"
-#include "unwind_recent.h"
 
 #define FRAMES 256u
 #define HOLD __asm__ volatile("" : : : "memory") /* keeps a call from becoming a jump */
 
 static struct mew_unwind_thread *walker, *reuser;
 static struct mew_unwind_recent *recent;
-static size_t room = FRAMES, last_n, walks, reused;
+static size_t room = FRAMES, last_n, walks;
 static enum mew_unwind_stop last_stop;
-
-bool __real_mew_recent_holds(const struct mew_unwind_recent *r, size_t frame, uintptr_t *pcs, size_t *known);
-bool __wrap_mew_recent_holds(const struct mew_unwind_recent *r, size_t frame, uintptr_t *pcs, size_t *known);
-
-bool __wrap_mew_recent_holds(const struct mew_unwind_recent *r, size_t frame, uintptr_t *pcs, size_t *known)
-{
-	bool holds = __real_mew_recent_holds(r, frame, pcs, known);
-
-	reused += holds ? frame : 0;
-	return holds;
-}
 
 static int begin(void **state)
 {

@@ -38,6 +38,13 @@ needs() { # COMMAND NAME: without it there is one test, which says so
 	finish
 }
 
+# Ends the script where a sanitizer has the program's malloc and signals for itself.
+needs_hooks() { # NAME REASON
+	grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile" || return 0
+	skip "$1" "$2"
+	finish
+}
+
 run() { # COMMAND...: output in out and err, exit code in $code
 	"$@" >out 2>err </dev/null
 	code=$?
