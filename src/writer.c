@@ -11,6 +11,7 @@
 #include <locale.h>
 #include <math.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -162,22 +163,30 @@ void mew_write_i64(struct mew_writer *w, int64_t value)
 	mew_write_u64(w, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
+/* One for all numbers: while LOCPATH is set, newlocale() of glibc loses a few bytes at each call. */
+static locale_t numbers; /* 0: no memory for it */
+static pthread_once_t numbers_made = PTHREAD_ONCE_INIT;
+
+static void make_numbers(void)
+{
+	numbers = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
 /* uselocale() touches this thread alone; setlocale() in another one cannot put a comma in between the two calls. */
 static void format_f64(char *text, size_t size, double value)
 {
-	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = (locale_t)0;
+	locale_t before = (locale_t)0;
 
-	if (c != (locale_t)0)
-		before = uselocale(c);
+	(void)pthread_once(&numbers_made, make_numbers);
+	if (numbers != (locale_t)0)
+		before = uselocale(numbers);
 	for (int digits = 15; digits <= 17; digits++) {
 		(void)snprintf(text, size, "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	if (c != (locale_t)0) {
+	if (numbers != (locale_t)0)
 		(void)uselocale(before);
-		freelocale(c);
-	}
 }
 
 void mew_write_f64(struct mew_writer *w, double value)
