@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "fx_comma.h"
 #include "writer.h"
 
 /* --- helpers ---------------------------------------------------------------------------------------------------- */
@@ -142,17 +143,11 @@ static void test_f64_reads_back(void **state)
 
 static void test_f64_in_a_locale_with_commas(void **state)
 {
-	static const char *const names[] = { "de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8", "es_ES.UTF-8" };
-	const char *found = NULL;
 	char probe[16];
 
 	(void)state;
-	for (size_t i = 0; i < MEW_COUNTOF(names) && found == NULL; i++)
-		found = setlocale(LC_ALL, names[i]);
-	if (found == NULL) {
-		print_message("no locale with a decimal comma is installed (de_DE.UTF-8 would do)\n");
+	if (!fx_set_comma())
 		skip();
-	}
 	assert_f64(1234567.5, "1234567.5");
 	assert_f64(0.1, "0.1");
 	assert_f64(-1.0 / 3, "-0.3333333333333333");
