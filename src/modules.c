@@ -61,8 +61,7 @@ static const char *keep_text(const char *text)
 	return copy != NULL ? memcpy(copy, text, bytes) : NULL;
 }
 
-/* The kernel appends a word to the name of a file that was replaced since. */
-static void cut_deleted(char *path)
+void mew_modules_cut_deleted(char *path)
 {
 	size_t n = strlen(path), tail = sizeof DELETED - 1;
 
@@ -77,7 +76,7 @@ static const char *program_path(char buffer[LINE_BYTES])
 
 	if (n > 0) {
 		buffer[n] = '\0';
-		cut_deleted(buffer);
+		mew_modules_cut_deleted(buffer);
 		return buffer;
 	}
 	return name != 0 ? (const char *)name : "";
@@ -138,7 +137,7 @@ static const char *mapped_path(uintptr_t address, char line[LINE_BYTES])
 	}
 	(void)close(fd);
 	if (found != NULL)
-		cut_deleted(found);
+		mew_modules_cut_deleted(found);
 	return found;
 }
 

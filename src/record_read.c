@@ -25,6 +25,7 @@
 #include "os.h"
 #include "record_window.h"
 #include "sink.h"
+#include "symbolise.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -268,7 +269,7 @@ void mew_recorder_open_windows(const struct mew_recorder *r)
 /* "cc1", or "cc1/2" for the second process of that name. */
 static struct mew_case *add_case(struct mew_model *m, const struct mew_record_root *root)
 {
-	const char *slash = strrchr(root->program, '/'), *name = slash != NULL ? slash + 1 : root->program;
+	const char *name = mew_base_name(root->program);
 	char key[300];
 	struct mew_case *c;
 

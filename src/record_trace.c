@@ -21,6 +21,7 @@
 #include "memory.h"
 #include "os.h"
 #include "record_window.h"
+#include "symbolise.h"
 #include "trace_log.h"
 #include "trace_text.h"
 
@@ -87,7 +88,6 @@ void mew_record_trace_free(struct mew_record_trace *t)
 static void map_variables(struct watched *w)
 {
 	struct mew_record_root head; /* as it was handed over; what is mapped the process can still write to */
-	const char *slash;
 	void *root, *data;
 	uint64_t at;
 
@@ -107,8 +107,7 @@ static void map_variables(struct watched *w)
 	w->heap_at = w->data_bytes;
 	if (head.statics[0].bytes == sizeof(struct mew_heap) && at <= head.data_bytes - sizeof(struct mew_heap))
 		w->heap_at = at;
-	slash = strrchr(head.program, '/');
-	(void)snprintf(w->name, sizeof w->name, "%.255s", slash != NULL ? slash + 1 : head.program);
+	(void)snprintf(w->name, sizeof w->name, "%.255s", mew_base_name(head.program));
 }
 
 /* The entry of a recording; made at the first look. NULL without memory. */

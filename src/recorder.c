@@ -182,23 +182,13 @@ static bool share_data(const struct place *p, int file)
 		    (off_t)MEW_RECORD_BYTES) != MAP_FAILED;
 }
 
-/* The kernel appends a word to the name of a program that was replaced since, or never had a place (memfd). */
-static void cut_deleted(char *path)
-{
-	static const char word[] = " (deleted)";
-	size_t n = strlen(path), tail = sizeof word - 1;
-
-	if (n > tail && strcmp(path + n - tail, word) == 0)
-		path[n - tail] = '\0';
-}
-
 static void note_command(struct mew_record_root *root)
 {
 	ssize_t n = readlink("/proc/self/exe", root->program, sizeof root->program - 1);
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 
 	root->program[n > 0 ? n : 0] = '\0';
-	cut_deleted(root->program);
+	mew_modules_cut_deleted(root->program);
 	n = fd >= 0 ? read(fd, root->command, sizeof root->command - 1) : 0;
 	for (ssize_t i = 0; i + 1 < n; i++)
 		if (root->command[i] == '\0')

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "gate.h"
 #include "stats.h"
+#include "symbolise.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -63,10 +64,8 @@ struct mew_calibration_case *mew_calibration_case(struct mew_calibration *c, con
 
 int mew_calibration_identify(struct mew_calibration *c, const char *program, const struct mew_model *facts)
 {
-	const char *slash = strrchr(program, '/');
-
 	free(c->program);
-	c->program = strdup(slash != NULL ? slash + 1 : program);
+	c->program = strdup(mew_base_name(program));
 	if (c->program == NULL)
 		return -1;
 	for (size_t i = 0; i < MEW_CALIBRATION_IDENTITY; i++) {
