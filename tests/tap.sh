@@ -40,7 +40,7 @@ needs() { # COMMAND NAME: without it there is one test, which says so
 
 # Ends the script where a sanitizer has the program's malloc and signals for itself.
 needs_hooks() { # NAME REASON
-	grep -q '^MEW_SANITIZE = -f' "$builddir/Makefile" || return 0
+	grep -q '^MEW_SANITIZE = -f' "${builddir:?}/Makefile" || return 0
 	skip "$1" "$2"
 	finish
 }
