@@ -244,10 +244,13 @@ enum mew_counter_flags {
 	MEW_COUNTER_AVERAGE = 4,       /* averaged over threads instead of added */
 	MEW_COUNTER_INVERT = 8         /* one over the result */
 };
-/* A figure of the user's own, shown beside mew's. The name is copied; at most 16 per case. Context: body thread. */
+/*
+ * A figure of the user's own, shown beside mew's: what the threads that set it gave, together, as it was where time was
+ * taken. The name is copied; at most 16 per thread. Context: body thread.
+ */
 MEW_API void mew_set_counter(struct mew_state *st, const char *name, double value, unsigned flags);
 
-/* A note shown beside the case's name; copied. Context: body thread. */
+/* A note shown beside the case's name; copied. Of threads that set one, the first's. Context: body thread. */
 MEW_API void mew_set_label(struct mew_state *st, const char *label);
 
 /*

@@ -198,13 +198,19 @@ static int merge_counter(struct mew_model *into, struct mew_case *c, const struc
 	return mew_model_add_counter(into, c, counter->name, counter->value);
 }
 
+/* A rate under hooks or a sampler is no figure of the loop: what was timed keeps its counters. */
+static bool keeps_counters(const struct mew_case *c, const struct mew_case *from)
+{
+	return (c->kinds >> MEW_KIND_TIME & 1) != 0 && c->time.status == MEW_OK && (from->kinds >> MEW_KIND_TIME & 1) == 0;
+}
+
 static int merge_lists(struct mew_model *into, struct mew_case *c, const struct mew_case *from)
 {
 	for (size_t i = 0; i < from->nruns; i++) {
 		if (mew_model_add_run(into, c, &from->runs[i]) != 0)
 			return -1;
 	}
-	for (size_t i = 0; i < from->ncounters; i++) {
+	for (size_t i = 0; i < from->ncounters && !keeps_counters(c, from); i++) {
 		if (merge_counter(into, c, &from->counters[i]) != 0)
 			return -1;
 	}

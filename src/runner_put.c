@@ -34,8 +34,19 @@ static void put_counter(struct mew_model *m, struct mew_case *c, const struct me
 		(void)mew_model_add_counter(m, c, u->name, sum);
 }
 
+/* The CPU clock is not read at a pause: a pause of any thread is in the sum. */
+static bool has_paused(const struct mew_block *b)
+{
+	for (unsigned t = 0; t < b->threads; t++)
+		if (b->states[t].paused_in_loop)
+			return true;
+	return false;
+}
+
 static int put_runs(struct mew_model *m, struct mew_case *c, const struct mew_request *rq, const struct mew_block *b)
 {
+	bool has_cpu = b->backend == NULL && !has_paused(b);
+
 	for (size_t i = 0; i < b->nruns; i++) {
 		const struct mew_sample_run *s = &b->runs[i];
 		struct mew_run run = {
@@ -45,7 +56,7 @@ static int put_runs(struct mew_model *m, struct mew_case *c, const struct mew_re
 			.loops = s->loops,
 			.nsamples = s->n,
 			.real_ns = b->real_ns + s->first,
-			.cpu_ns = b->backend == NULL && !b->states[0].paused_in_loop ? b->cpu_ns + s->first : NULL,
+			.cpu_ns = has_cpu ? b->cpu_ns + s->first : NULL,
 		};
 
 		if (i == 0) {
@@ -59,6 +70,28 @@ static int put_runs(struct mew_model *m, struct mew_case *c, const struct mew_re
 	return 0;
 }
 
+/* Of the first thread that has one. */
+static int put_label(struct mew_model *m, struct mew_case *c, const struct mew_block *b)
+{
+	for (unsigned t = 0; t < b->threads; t++) {
+		if (b->states[t].label[0] == '\0')
+			continue;
+		c->label = mew_model_string(m, b->states[t].label);
+		return c->label != NULL ? 0 : -1;
+	}
+	return 0;
+}
+
+/* Did a thread before this one have a counter of that name? Its figure holds those of all. */
+static bool is_put(const struct mew_block *b, unsigned thread, const char *name)
+{
+	for (unsigned t = 0; t < thread; t++)
+		for (unsigned i = 0; i < b->states[t].ncounters; i++)
+			if (strcmp(b->states[t].counters[i].name, name) == 0)
+				return true;
+	return false;
+}
+
 int mew_runner_put(struct mew_model *m, struct mew_case *c, const struct mew_request *rq, const struct mew_block *b)
 {
 	if (put_runs(m, c, rq, b) != 0)
@@ -67,9 +100,11 @@ int mew_runner_put(struct mew_model *m, struct mew_case *c, const struct mew_req
 		c->bytes_per_iteration += b->states[t].bytes;
 		c->items_per_iteration += b->states[t].items;
 	}
-	if (b->states[0].label[0] != '\0' && (c->label = mew_model_string(m, b->states[0].label)) == NULL)
+	if (put_label(m, c, b) != 0)
 		return -1;
-	for (unsigned i = 0; i < b->states[0].ncounters; i++)
-		put_counter(m, c, b, &b->states[0].counters[i]);
+	for (unsigned t = 0; t < b->threads; t++)
+		for (unsigned i = 0; i < b->states[t].ncounters; i++)
+			if (!is_put(b, t, b->states[t].counters[i].name))
+				put_counter(m, c, b, &b->states[t].counters[i]);
 	return 0;
 }

@@ -217,6 +217,29 @@ static void test_merge_rows(void **state)
 	mew_model_free(m);
 }
 
+/* Counters of a pass under hooks or a sampler do not replace those of timing; those of a later repetition do. */
+static void test_merge_counters(void **state)
+{
+	struct mew_model *m = new_model(), *piece = new_model();
+	struct mew_case *timed = new_case(m, "k"), *c = new_case(piece, "k");
+
+	(void)state;
+	assert_int_equal(mew_model_add_counter(m, timed, "rate", 1), 0);
+	assert_int_equal(mew_model_add_counter(piece, c, "rate", 2), 0);
+	assert_int_equal(mew_model_merge(m, piece), 0);
+	assert_true(mew_model_find(m, "k")->counters[0].value == 2);
+	(void)mew_model_row(m, mew_model_find(m, "k"), T);
+	(void)mew_model_row(piece, c, M);
+	c->counters[0].value = 3;
+	assert_int_equal(mew_model_merge(m, piece), 0);
+	assert_true(mew_model_find(m, "k")->counters[0].value == 2);
+	(void)mew_model_row(piece, c, T);
+	assert_int_equal(mew_model_merge(m, piece), 0);
+	assert_true(mew_model_find(m, "k")->counters[0].value == 3);
+	mew_model_free(piece);
+	mew_model_free(m);
+}
+
 static void test_merge_lists_and_facts(void **state)
 {
 	struct mew_model *m = merged();
@@ -436,6 +459,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_merge_stacks),
 		cmocka_unit_test(test_merge_rows),
+		cmocka_unit_test(test_merge_counters),
 		cmocka_unit_test(test_merge_lists_and_facts),
 		cmocka_unit_test(test_merge_edges),
 		cmocka_unit_test(test_sink_stack),
