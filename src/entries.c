@@ -242,14 +242,29 @@ static int add_cases(struct mew_catalogue *c, const struct mew_entry *e, struct 
 	return MEW_OK;
 }
 
+/* Is `key` that of one of the entry's cases? */
+static bool has_key(const struct mew_entry *e, const char *key)
+{
+	size_t length = strlen(e->name);
+	char *want;
+	bool found = false;
+
+	if (e->cases == NULL || strncmp(key, e->name, length) != 0)
+		return false;
+	for (size_t i = 0; i < count_cases(e) && !found; i++) {
+		if (asprintf(&want, "/case:%zu", i) < 0)
+			return false;
+		found = strcmp(key + length, want) == 0;
+		free(want);
+	}
+	return found;
+}
+
 /* The entry that `after` names, by its name or by the key of one of its cases. */
 static const struct mew_entry *find_after(const struct mew_entry *all, size_t n, const char *after)
 {
-	const char *mark = strstr(after, "/case:");
-	size_t length = mark != NULL ? (size_t)(mark - after) : strlen(after);
-
 	for (size_t i = 0; i < n; i++)
-		if (strlen(all[i].name) == length && strncmp(all[i].name, after, length) == 0)
+		if (strcmp(all[i].name, after) == 0 || has_key(&all[i], after))
 			return &all[i];
 	return NULL;
 }

@@ -140,6 +140,10 @@ static void test_keys_and_order(void **state)
 	check_order(entries, keys);
 	check_refused(circle, "circle");
 	REFUSED("which is not there", { .name = "x", .run = body, .after = "nobody" });
+	REFUSED("which is not there", { .name = "f", .run = body, .cases = labels },
+		{ .name = "x", .run = body, .after = "f/case:3" });
+	REFUSED("which is not there", { .name = "f", .run = body, .cases = labels },
+		{ .name = "x", .run = body, .after = "f/case:01" });
 }
 
 static bool selects(const char *pattern, const char *literal, const char *tag, const char *key, const char *label,
