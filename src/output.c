@@ -16,9 +16,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define KEY_MAX 159 /* bytes of a key in a file's name */
+
 struct one {
 	const struct mew_report *report;
 	struct mew_report_input in;
+};
+
+struct name {
+	char text[KEY_MAX + 24];
 };
 
 static int body(struct mew_writer *w, void *data, struct mew_error *err)
@@ -33,69 +39,77 @@ static bool has_stacks(const struct mew_case *c, enum mew_kind kind)
 	return kind == MEW_KIND_MEMORY ? c->nheap_stacks > 0 : kind == MEW_KIND_CPU && c->nsamples > 0;
 }
 
+/* ASCII alone: the locale has no say in the names of files. What is beyond it stays. */
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x80 || c == '.' || c == '_' || isdigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /* "zlib/inflate/case:1" becomes "zlib-inflate-case-1": every run of other characters one dash. */
-static void file_name(char *out, size_t size, const char *key)
+static void file_name(struct name *out, const char *key)
 {
 	size_t n = 0;
 
-	for (const char *p = key; *p != '\0' && n + 1 < size; p++) {
-		if (isalnum((unsigned char)*p) || *p == '.' || *p == '_')
-			out[n++] = *p;
-		else if (n > 0 && out[n - 1] != '-')
-			out[n++] = '-';
+	for (const char *p = key; *p != '\0' && n < KEY_MAX; p++) {
+		if (is_plain((unsigned char)*p) && (n > 0 || *p != '.'))
+			out->text[n++] = *p;
+		else if (n > 0 && out->text[n - 1] != '-')
+			out->text[n++] = '-';
 	}
-	out[n] = '\0';
+	out->text[n] = '\0';
+	if (n == 0)
+		(void)snprintf(out->text, sizeof out->text, "case");
 }
 
-/* Two keys or programs may look alike as file names: later ones get the case's number. */
-static bool name_taken(const struct mew_model *m, size_t i, const char *name)
+static bool is_taken(const struct name *names, size_t n, const char *text)
 {
-	char other[160];
-
-	for (size_t k = 0; k < i; k++) {
-		file_name(other, sizeof other, m->cases[k].key);
-		if (strcmp(other, name) == 0)
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i].text, text) == 0)
 			return true;
-	}
 	return false;
 }
 
-static int one_part(const struct one *one, const char *folder, struct mew_error *err)
+/* A name for each case, to be freed. Keys, or programs, may look alike as file names: later ones get the case's number. */
+static struct name *file_names(const struct mew_model *m)
 {
-	const struct mew_model *m = one->in.model;
-	char name[160], number[24] = "", *path;
+	struct name *names = calloc(m->ncases + 1, sizeof *names), plain;
+
+	for (size_t i = 0; names != NULL && i < m->ncases; i++) {
+		file_name(&plain, m->cases[i].key);
+		names[i] = plain;
+		for (size_t number = i; is_taken(names, i, names[i].text); number += m->ncases)
+			(void)snprintf(names[i].text, sizeof names[i].text, "%.*s-%zu", KEY_MAX, plain.text, number);
+	}
+	return names;
+}
+
+static int one_part(const struct one *one, const char *folder, const char *name, struct mew_error *err)
+{
 	struct one copy = *one;
+	char *path;
 	int status;
 
-	file_name(name, sizeof name, m->cases[one->in.only_case].key);
-	if (name_taken(m, one->in.only_case, name))
-		(void)snprintf(number, sizeof number, "-%zu", one->in.only_case);
-	if (asprintf(&path, "%s/%s%s.%s%s", folder, name, number, mew_kind_name((enum mew_kind)one->in.only_kind),
-		     one->report->suffix) < 0)
+	if (asprintf(&path, "%s/%s.%s%s", folder, name, mew_kind_name((enum mew_kind)one->in.only_kind), one->report->suffix) < 0)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for a file name in %s", folder);
 	status = mew_write_file(path, body, &copy, err);
 	free(path);
 	return status;
 }
 
-static int directory(const struct mew_report *report, const struct mew_report_input *in, const char *path,
-		     struct mew_error *err)
+static int parts(struct one *one, const char *path, const struct name *names, struct mew_error *err)
 {
-	struct one one = { .report = report, .in = *in };
-	const struct mew_model *m = in->model;
+	const struct mew_model *m = one->in.model;
 	bool any = false;
 
-	if (mkdir(path, 0777) != 0 && errno != EEXIST)
-		return mew_error_errno(err, MEW_E_IO, "the directory %s cannot be made", path);
 	for (size_t i = 0; i < m->ncases; i++) {
 		for (int kind = 0; kind < MEW_KINDS; kind++) {
 			int status;
 
 			if (!has_stacks(&m->cases[i], (enum mew_kind)kind))
 				continue;
-			one.in.only_case = i;
-			one.in.only_kind = kind;
-			status = one_part(&one, path, err);
+			one->in.only_case = i;
+			one->in.only_kind = kind;
+			status = one_part(one, path, names[i].text, err);
 			if (status != MEW_OK)
 				return status;
 			any = true;
@@ -103,7 +117,24 @@ static int directory(const struct mew_report *report, const struct mew_report_in
 	}
 	if (any)
 		return MEW_OK;
-	return mew_error_set(err, MEW_E_INVALID, "--%s: there are no stacks to write; add --memory or --cpu", report->name);
+	return mew_error_set(err, MEW_E_INVALID, "--%s: there are no stacks to write; add --memory or --cpu", one->report->name);
+}
+
+static int directory(const struct mew_report *report, const struct mew_report_input *in, const char *path,
+		     struct mew_error *err)
+{
+	struct one one = { .report = report, .in = *in };
+	struct name *names;
+	int status;
+
+	if (mkdir(path, 0777) != 0 && errno != EEXIST)
+		return mew_error_errno(err, MEW_E_IO, "the directory %s cannot be made", path);
+	names = file_names(in->model);
+	if (names == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the names of the files in %s", path);
+	status = parts(&one, path, names, err);
+	free(names);
+	return status;
 }
 
 int mew_output_report(const struct mew_report *report, const struct mew_report_input *in, const char *path,
