@@ -52,7 +52,7 @@ static void cpu_facts(struct mew_model *m)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");
 	char line[4096], count[24];
-	bool named = false, virtual = false;
+	bool named = false, has_flags = false, virtual = false;
 
 	while (f != NULL && fgets(line, sizeof line, f) != NULL) {
 		char *value = strchr(line, ':');
@@ -64,13 +64,15 @@ static void cpu_facts(struct mew_model *m)
 			fact(m, "cpu_model", value + 2);
 			named = true;
 		}
-		if (strncmp(line, "flags", 5) == 0 && strstr(line, " hypervisor") != NULL)
-			virtual = true;
+		if (strncmp(line, "flags", 5) != 0) /* of x86: others do not tell */
+			continue;
+		has_flags = true;
+		virtual = virtual || strstr(line, " hypervisor") != NULL;
 	}
-	if (f != NULL) {
+	if (f != NULL)
 		(void)fclose(f);
+	if (has_flags)
 		fact(m, "virtual_machine", virtual ? "yes" : "no");
-	}
 	(void)snprintf(count, sizeof count, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
 	fact(m, "cpu_count", count);
 }
