@@ -33,6 +33,8 @@ static int check(const struct mew_cli *c)
 		wrong = "takes one program: `mew run --versus KEY_A KEY_B ./bench`";
 	else if (c->passes[MEW_PASS_MEMORY] || c->passes[MEW_PASS_CPU] || !writes_only_json(c) || c->trace.file != NULL)
 		wrong = "compares time alone and has one report: leave out passes, reports but --json, and --trace";
+	else if (c->plan.dry_run || c->plan.latency || c->plan.repetitions > 1 || c->plan.processes > 1)
+		wrong = "takes its samples in pairs: leave out --dry-run, --latency, --repetitions and --processes";
 	else if (c->host.nhooks > 0)
 		wrong = "runs both cases at once, where hooks cannot tell them apart: leave out --hook";
 	if (wrong == NULL)
@@ -181,6 +183,22 @@ static int show(const struct mew_cli *c, const struct mew_versus *v)
 	return v->verdict.outcome == MEW_OUTCOME_INCONCLUSIVE ? MEW_EXIT_INCONCLUSIVE : MEW_EXIT_FINE;
 }
 
+static int code_of(int status)
+{
+	switch (status) {
+	case MEW_E_BUSY:
+	case MEW_E_LOST:
+		return MEW_EXIT_INVALID;
+	case MEW_E_INVALID:
+	case MEW_E_IO:
+	case MEW_E_NOMEM:
+	case MEW_E_DENIED:
+		return MEW_EXIT_USAGE;
+	default:
+		return MEW_EXIT_FAILED;
+	}
+}
+
 static uint64_t random_seed(void)
 {
 	uint64_t seed;
@@ -208,7 +226,7 @@ int mew_cli_versus(const struct mew_cli *c)
 	status = mew_versus(&o, &v, &err);
 	if (status != MEW_OK) {
 		mew_cli_complain("--versus: %s", err.text);
-		code = status == MEW_E_INVALID ? MEW_EXIT_USAGE : status == MEW_E_BUSY ? MEW_EXIT_INVALID : MEW_EXIT_FAILED;
+		code = code_of(status);
 	} else {
 		code = show(c, &v);
 	}
