@@ -119,10 +119,13 @@ static void run_allocators(struct mew_cli_run *r, size_t program, enum mew_pass 
 	size_t n = r->allocators.n, first = program * n;
 	unsigned processes = pass == MEW_PASS_TIME && !r->cli->plan.dry_run ? r->cli->plan.processes : 1;
 
-	for (size_t item = 0; item < r->ncases[first]; item++)
+	for (size_t item = 0; item < r->ncases[first] && !mew_cli_interrupted(); item++) {
 		for (unsigned process = 0; process < processes; process++)
 			for (size_t k = 0; k < n && !mew_cli_interrupted(); k++)
 				run_under(r, first + (k + process) % n, item, pass, process);
+		for (size_t k = 0; k < n && pass == MEW_PASS_TIME && mew_cli_interrupted(); k++)
+			mew_plan_end(&r->cases[first + k][item], &r->cli->plan, r->model);
+	}
 }
 
 static void run_pass(struct mew_cli_run *r, enum mew_pass pass)

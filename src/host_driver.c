@@ -151,7 +151,7 @@ int mew_host_begin_pass(struct mew_host *h, enum mew_pass pass, struct mew_error
 
 uint64_t mew_host_deadline(const struct mew_host *h)
 {
-	return h->options->timeout > 0 ? mew_os_now_ns() + (uint64_t)(h->options->timeout * 1e9) : 0;
+	return h->options->timeout > 0 ? mew_os_now_ns() + mew_plan_ns(h->options->timeout) : 0;
 }
 
 static int open_in_worker(struct mew_host *h, uint32_t item, struct mew_error *err)
@@ -225,18 +225,22 @@ static int run_item(void *data, const struct mew_request *rq, struct mew_model *
 	return mew_host_take_block(h, rq->item, status, out, err);
 }
 
-static void close_item(void *data, uint32_t item, enum mew_pass pass)
+static int close_item(void *data, uint32_t item, enum mew_pass pass, struct mew_error *err)
 {
 	struct mew_host *h = data;
-	struct mew_error ignored;
 
 	if (h->pid <= 0 || !h->opened[item])
-		return;
+		return MEW_OK;
 	h->opened[item] = 0;
 	mew_wire_reset(&h->out);
 	mew_wire_put_number(&h->out, item);
 	mew_wire_put_number(&h->out, pass);
-	(void)mew_host_ask(h, MEW_MSG_CLOSE, MEW_MSG_DONE, mew_host_deadline(h), &ignored);
+	return mew_host_ask(h, MEW_MSG_CLOSE, MEW_MSG_DONE, mew_host_deadline(h), err);
+}
+
+static char *said(void *data)
+{
+	return mew_host_take_output(data);
 }
 
 static int renew(void *data, struct mew_error *err)
@@ -247,7 +251,8 @@ static int renew(void *data, struct mew_error *err)
 
 struct mew_driver mew_host_driver(struct mew_host *h)
 {
-	return (struct mew_driver){ .data = h, .open = open_item, .run = run_item, .close = close_item, .renew = renew };
+	return (struct mew_driver){ .data = h, .open = open_item, .run = run_item, .close = close_item, .said = said,
+				     .renew = renew };
 }
 
 char *mew_host_take_output(struct mew_host *h)

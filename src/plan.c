@@ -89,15 +89,27 @@ int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t
 	for (r.process = first; r.process < end && !r.stopped; r.process++) {
 		int status = r.process == first ? MEW_OK : d->renew(d->data, err);
 
-		if (status != MEW_OK)
+		if (status == MEW_E_BUSY)
+			r.stopped = true;
+		else if (status != MEW_OK)
 			return status;
-		one_process(&r);
+		else
+			one_process(&r);
 	}
 	if (end == processes || r.stopped)
 		summarise(&r);
 	if (r.stopped)
 		return mew_error_set(err, MEW_E_BUSY, "interrupted");
 	return MEW_OK;
+}
+
+void mew_plan_end(struct mew_plan_case *c, const struct mew_plan_options *o, struct mew_model *model)
+{
+	struct mew_plan_pass r = { .cases = c, .n = 1, .pass = MEW_PASS_TIME, .kind = MEW_KIND_TIME, .o = o, .model = model };
+	struct mew_case *row = case_of(model, c);
+
+	if (row != NULL && row->nruns > 0 && (row->kinds >> MEW_KIND_TIME & 1) == 0)
+		summarise(&r);
 }
 
 /* --- this process ----------------------------------------------------------------------------------------------- */
@@ -112,9 +124,11 @@ static int direct_run(void *data, const struct mew_request *rq, struct mew_model
 	return mew_runner_run(data, rq, out, err);
 }
 
-static void direct_close(void *data, uint32_t item, enum mew_pass pass)
+static int direct_close(void *data, uint32_t item, enum mew_pass pass, struct mew_error *err)
 {
+	(void)err;
 	mew_runner_close(data, item, pass);
+	return MEW_OK;
 }
 
 struct mew_driver mew_driver_direct(struct mew_runner *r)

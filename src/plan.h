@@ -12,7 +12,8 @@ struct mew_driver {
 	void *data;
 	int (*open)(void *data, uint32_t item, enum mew_pass pass, struct mew_error *err);
 	int (*run)(void *data, const struct mew_request *rq, struct mew_model *out, struct mew_error *err);
-	void (*close)(void *data, uint32_t item, enum mew_pass pass);
+	int (*close)(void *data, uint32_t item, enum mew_pass pass, struct mew_error *err);
+	char *(*said)(void *data); /* what was printed since the last open, for the caller to free; NULL: nothing */
 	int (*renew)(void *data, struct mew_error *err);
 };
 
@@ -59,6 +60,9 @@ struct mew_plan_options { /* all set; mew_plan_defaults() */
 };
 void mew_plan_defaults(struct mew_plan_options *o);
 
+/* Seconds as whole nanoseconds; what is too long is some 30 years. */
+uint64_t mew_plan_ns(double seconds);
+
 /*
  * Run a pass over all cases; failed cases get a row with the reason and do not stop the others.
  *
@@ -68,6 +72,9 @@ void mew_plan_defaults(struct mew_plan_options *o);
  */
 int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t n, enum mew_pass pass,
 		 const struct mew_plan_options *o, struct mew_model *model, struct mew_error *err);
+
+/* Figures of time, from what there is, of a case whose processes were interrupted (one_process); it may have them. */
+void mew_plan_end(struct mew_plan_case *c, const struct mew_plan_options *o, struct mew_model *model);
 
 /* The driver that runs blocks in this process. */
 struct mew_driver mew_driver_direct(struct mew_runner *r);

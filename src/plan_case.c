@@ -9,6 +9,9 @@
 #include "error.h"
 #include "plan_trace.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 uint64_t mew_plan_ns(double seconds)
 {
 	return seconds >= 1e9 ? (uint64_t)1000000000000000000 : (uint64_t)(seconds * 1e9);
@@ -24,6 +27,17 @@ struct mew_case *mew_plan_row(struct mew_plan_pass *r, const struct mew_plan_cas
 		row->tags = mew_model_string(r->model, c->tags);
 	}
 	return row;
+}
+
+/* An interrupt takes the block that runs: what was measured before stays. */
+static bool is_measured(const struct mew_plan_pass *r, const struct mew_plan_case *c)
+{
+	const struct mew_case *row = mew_model_case_under(r->model, c->key, c->program, c->allocator);
+
+	for (size_t i = 0; row != NULL && r->pass == MEW_PASS_TIME && i < row->nruns; i++)
+		if (row->runs[i].phase == MEW_PHASE_MEASUREMENT_VALUE)
+			return true;
+	return false;
 }
 
 static void fail(struct mew_plan_pass *r, struct mew_plan_case *c, int status, const char *reason)
@@ -55,10 +69,12 @@ struct mew_case *mew_plan_block(struct mew_plan_pass *r, struct mew_plan_case *c
 		(void)mew_error_set(&err, MEW_E_NOMEM, "no memory for the results of \"%s\"", c->key);
 	}
 	mew_model_free(piece);
-	if (status != MEW_OK)
-		fail(r, c, status, err.text);
-	else
+	if (status == MEW_OK)
 		row = mew_plan_row(r, c);
+	else if (status == MEW_E_BUSY && is_measured(r, c))
+		r->stopped = true;
+	else
+		fail(r, c, status, err.text);
 	return row;
 }
 
@@ -71,22 +87,40 @@ bool mew_plan_go_on(struct mew_plan_pass *r, const struct mew_plan_case *c)
 
 void mew_plan_open_case(struct mew_plan_pass *r, struct mew_plan_case *c)
 {
+	struct mew_case *row;
 	struct mew_error err;
+	char *said;
 	int status;
 
 	if (!mew_plan_go_on(r, c))
 		return;
-	(void)mew_plan_row(r, c);
+	row = mew_plan_row(r, c);
 	status = r->d->open(r->d->data, c->item, r->pass, &err);
 	c->open = status == MEW_OK;
-	if (status != MEW_OK)
-		fail(r, c, status, err.text);
+	if (status == MEW_OK)
+		return;
+	if (status == MEW_E_BUSY && is_measured(r, c)) {
+		r->stopped = true;
+		return;
+	}
+	said = r->d->said != NULL ? r->d->said(r->d->data) : NULL;
+	if (row != NULL && said != NULL)
+		row->output = mew_model_string(r->model, said);
+	free(said);
+	fail(r, c, status, err.text);
 }
 
 void mew_plan_close_case(struct mew_plan_pass *r, struct mew_plan_case *c)
 {
-	if (c->open)
-		r->d->close(r->d->data, c->item, r->pass);
+	struct mew_error err;
+	int status = c->open ? r->d->close(r->d->data, c->item, r->pass, &err) : MEW_OK;
+
+	if (status != MEW_OK && status != MEW_E_BUSY && !c->dead) {
+		char text[sizeof err.text + 16];
+
+		(void)snprintf(text, sizeof text, "teardown: %s", err.text);
+		fail(r, c, status, text);
+	}
 	c->open = false;
 }
 

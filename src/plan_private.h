@@ -25,9 +25,6 @@ struct mew_plan_pass { /* one pass over all cases */
 	bool stopped;
 };
 
-/* Seconds as whole nanoseconds; what is too long is some 30 years. */
-uint64_t mew_plan_ns(double seconds);
-
 /* The row of the case in the pass's model, made when it is not there; NULL without memory. */
 struct mew_case *mew_plan_row(struct mew_plan_pass *r, const struct mew_plan_case *c);
 

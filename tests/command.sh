@@ -41,6 +41,14 @@ check "an endless loop ends with --timeout" 1 'timeout'
 ended "... and leaves no process behind, grandchildren included" "MEW_TEST_RUN=$work"
 run "$mew" run $fast -k 'bad/early|good/fine' "$bench"
 check "a loop left early is a failed row" 1 'early'
+run "$mew" run $fast -k 'bad/setup|good/fine' "$bench"
+check "a set-up that ends the process shows what it said" 1 'cannot open data.bin'
+run "$mew" run $fast -k 'bad/teardown|good/fine' "$bench"
+check "a teardown that ends the process is a failed row" 1 'teardown: .*exited with code 3'
+run "$mew" run $fast --memory=10 -k 'odd/counts' --json counts.json "$bench"
+check "what another thread than the first counts is shown" 0 'of the second'
+run jq -e '.cases[0] | .time.iterations / 2 <= .counters.turns * 2 and .counters.turns > 10' counts.json
+check "... as it was where time was taken" 0
 run "$mew" run $fast -k 'skip/' "$bench"
 check "a skipped case is not a failure" 0 'skipped: no such device'
 run "$mew" run $fast -v -k 'odd/' "$bench"
@@ -210,5 +218,16 @@ kill -INT $pid
 wait $pid
 code=$?
 check "an interrupt ends the run with what was measured" 4 '' 'interrupted'
+
+"$mew" run --max-time 1000 --repetitions 100000 --min-warmup-time 0.001 -k 'good/fine' --json stopped.json "$bench" \
+	>out 2>err </dev/null &
+pid=$!
+sleep 2
+kill -INT $pid
+wait $pid
+code=$?
+check "... and repetitions that had ended are figures" 4 'good/fine .*[0-9] x [0-9]' 'interrupted'
+run jq -e '.cases[0].time.repetitions >= 1' stopped.json
+check "... and their number says how many" 0
 
 finish

@@ -99,6 +99,42 @@ MEW_BENCHMARK_NAMED(early, "bad/early")
 		break;
 }
 
+static void cannot_open(void *data)
+{
+	(void)data;
+	(void)fprintf(stderr, "cannot open data.bin\n");
+	exit(1);
+}
+
+MEW_BENCHMARK_NAMED(unready, "bad/setup", .setup = cannot_open)
+{
+	MEW_LOOP(st)
+		mew_clobber();
+}
+
+static void cannot_close(void *data)
+{
+	(void)data;
+	_exit(3);
+}
+
+MEW_BENCHMARK_NAMED(untidy, "bad/teardown", .teardown = cannot_close)
+{
+	MEW_LOOP(st)
+		mew_clobber();
+}
+
+/* What the second thread says counts as much; a pass that is not timed runs fewer iterations. */
+MEW_BENCHMARK_NAMED(counts, "odd/counts", .threads = 2)
+{
+	MEW_LOOP(st)
+		mew_clobber();
+	if (mew_thread_index(st) == 0)
+		return;
+	mew_set_label(st, "of the second");
+	mew_set_counter(st, "turns", (double)mew_iterations(st), MEW_COUNTER_PLAIN);
+}
+
 MEW_BENCHMARK_NAMED(skipped, "skip/skipped")
 {
 	mew_skip(st, "no such device");
