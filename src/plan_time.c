@@ -6,8 +6,12 @@
 
 #include "plan_private.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "os.h"
 #include "plan_trace.h"
+#include "summarise.h"
 
 #define SAMPLE_NS 200000u          /* short against a scheduler's slice: a preempted sample stays a rare outlier */
 #define SAMPLE_THREADED_NS 2000000u /* threads must start and stop together: a longer sample hides the rendezvous */
@@ -21,9 +25,21 @@ static uint64_t exact_of(const struct mew_plan_pass *r, const struct mew_plan_ca
 	return c->iterations != 0 ? c->iterations : c->min_time > 0 ? 0 : r->o->iterations;
 }
 
-static uint64_t sample_ns(const struct mew_plan_case *c)
+static double min_time_of(const struct mew_plan_pass *r, const struct mew_plan_case *c)
 {
-	return c->threads > 1 ? SAMPLE_THREADED_NS : SAMPLE_NS;
+	return c->min_time > 0 ? c->min_time : r->o->min_time;
+}
+
+/* Longer where so many samples as a block keeps would not fill the time that was asked for; twice, since samples vary. */
+static uint64_t sample_ns(const struct mew_plan_pass *r, const struct mew_plan_case *c)
+{
+	double time = min_time_of(r, c);
+	uint64_t ns = c->threads > 1 ? SAMPLE_THREADED_NS : SAMPLE_NS, least;
+
+	if (time < r->o->min_warmup_time)
+		time = r->o->min_warmup_time;
+	least = mew_plan_ns(time) / (MEW_PLAN_SAMPLES_MAX / 2);
+	return ns > least ? ns : least;
 }
 
 /* Find the iterations per sample; once per case. */
@@ -42,14 +58,14 @@ static void calibrate(struct mew_plan_pass *r, struct mew_plan_case *c)
 	if (row == NULL)
 		return;
 	c->loops = 1;
-	if (mew_plan_last_run(row) == NULL || mew_plan_last_run(row)->real_ns[0] >= sample_ns(c) * COLD_FACTOR)
+	if (mew_plan_last_run(row) == NULL || mew_plan_last_run(row)->real_ns[0] >= sample_ns(r, c) * COLD_FACTOR)
 		return;
 	rq = mew_plan_request(r, c, MEW_PHASE_CALIBRATION_LOOPS, 0);
-	rq.plan.target_ns = sample_ns(c);
+	rq.plan.target_ns = sample_ns(r, c);
 	row = mew_plan_block(r, c, &rq);
 	if (row == NULL)
 		return;
-	c->loops = mew_plan_loops(row, sample_ns(c));
+	c->loops = mew_plan_loops(row, sample_ns(r, c));
 	c->calibrated_ns = mew_trace_is_on() ? mew_os_now_ns() : 0;
 }
 
@@ -65,11 +81,39 @@ static void warm_up(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned r
 	(void)mew_plan_block(r, c, &rq);
 }
 
+/* Repetitions end alike: one note is enough. */
+static void note_once(struct mew_plan_pass *r, struct mew_case *row, const char *note)
+{
+	const struct mew_row_head *head = mew_case_row(row, r->kind);
+
+	if (head->reason == NULL || strstr(head->reason, note) == NULL)
+		mew_summarise_note(r->model, row, r->kind, note);
+}
+
+/* Say it when a block ended before it had measured what was asked for. */
+static void note_end(struct mew_plan_pass *r, struct mew_case *row, const struct mew_block_plan *p)
+{
+	const struct mew_run *run = mew_plan_last_run(row);
+	uint64_t measured_ns = 0;
+	char note[120];
+
+	if (run == NULL || run->nsamples < p->max_samples || p->exact != 0)
+		return;
+	for (size_t i = 0; i < run->nsamples; i++)
+		measured_ns += run->real_ns[i];
+	if (measured_ns >= p->min_ns)
+		return;
+	(void)snprintf(note, sizeof note, "%llu samples, the most that are kept, ended it before --min-time",
+		       (unsigned long long)p->max_samples);
+	note_once(r, row, note);
+}
+
 static void measure(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned repetition)
 {
 	struct mew_request rq = mew_plan_request(r, c, MEW_PHASE_MEASUREMENT_VALUE, repetition);
 	struct mew_block_plan *p = &rq.plan;
-	double min_time = c->min_time > 0 ? c->min_time : r->o->min_time;
+	struct mew_case *row;
+	double min_time = min_time_of(r, c);
 	double share = r->o->max_time / mew_plan_repetitions(r, c) / r->o->processes;
 
 	p->loops = c->loops;
@@ -79,7 +123,9 @@ static void measure(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned r
 	p->min_ns = mew_plan_ns(min_time);
 	p->max_ns = mew_plan_ns(share > min_time ? share : min_time);
 	p->precision = r->o->precision;
-	(void)mew_plan_block(r, c, &rq);
+	row = mew_plan_block(r, c, &rq);
+	if (row != NULL)
+		note_end(r, row, p);
 }
 
 static void time_repetition(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned repetition)
