@@ -67,13 +67,14 @@ void mew_pair_close(struct mew_pair *p)
 
 int mew_pair_add_work(struct mew_pair_case *c, double sample_ns, double extra, struct mew_error *err)
 {
-	uint64_t least = (uint64_t)ceil(1 / extra);
+	uint64_t batch = c->batch != 0 ? c->batch : 1, turns = mew_turns(c->loops, batch), least = (uint64_t)ceil(1 / extra);
 
-	if (c->loops < least && sample_ns / (double)c->loops * (double)least > CONTROL_NS)
+	if (turns < least && sample_ns / (double)turns * (double)least > CONTROL_NS)
 		return mew_error_set(err, MEW_E_UNSUPPORTED, "one iteration is more than %g %% of the longest sample", extra * 100);
-	if (c->loops < least)
-		c->loops = least;
-	c->extra = (uint64_t)((double)c->loops * extra + 0.5);
+	if (turns < least)
+		turns = least;
+	c->loops = turns * batch;
+	c->extra = (uint64_t)((double)turns * extra + 0.5) * batch;
 	return MEW_OK;
 }
 
@@ -154,7 +155,7 @@ static const struct mew_run *last_run(const struct mew_model *m)
 	return row != NULL && row->nruns > 0 ? &row->runs[row->nruns - 1] : NULL;
 }
 
-static int calibrate_once(struct mew_pair *p, const struct mew_pair_case *c, uint64_t target_ns, uint64_t *loops,
+static int calibrate_once(struct mew_pair *p, struct mew_pair_case *c, uint64_t target_ns, uint64_t *loops,
 			  double *each_ns, struct mew_error *err)
 {
 	struct mew_request rq = request(c, MEW_BASE, MEW_PHASE_CALIBRATION_LOOPS);
@@ -170,9 +171,11 @@ static int calibrate_once(struct mew_pair *p, const struct mew_pair_case *c, uin
 	*loops = 1;
 	*each_ns = 0;
 	if (run != NULL && run->nsamples > 0) {
+		c->batch = m->cases[0].runs[0].loops; /* it was asked for one iteration */
 		*each_ns = (double)run->real_ns[run->nsamples - 1] / (double)run->loops;
 		if (*each_ns > 0 && (double)target_ns / *each_ns > 1)
 			*loops = (uint64_t)fmin((double)target_ns / *each_ns, 1e15);
+		*loops = mew_whole_turns(*loops, c->batch);
 	}
 	mew_model_free(m);
 	return status;
@@ -364,21 +367,46 @@ static int check_work(const struct mew_pair_case *c, struct mew_model *const mod
 			     bytes ? head->bytes_per_iteration : head->items_per_iteration);
 }
 
+/* Asked first of both sides: where one did more iterations, it ended early, and the other with it. */
+static int check_loops(const struct mew_pair_case *c, enum mew_side side, const struct mew_run *run, struct mew_error *err)
+{
+	uint64_t loops = loops_of(c, side);
+
+	if (run == NULL || run->loops == loops)
+		return MEW_OK;
+	(void)mew_error_set(err, MEW_E_LOST, "\"%.100s\" did %llu iterations in a sample and not %llu: give its MEW_LOOP_BATCH the same "
+			    "number on both sides", c->key, (unsigned long long)run->loops, (unsigned long long)loops);
+	return mew_side_failed(side, MEW_E_LOST, err);
+}
+
+static int check_runs(const struct mew_pair_case *c, unsigned rounds, const struct mew_run *const runs[MEW_SIDES],
+		      struct mew_error *err)
+{
+	int status = MEW_OK;
+
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++)
+		status = check_loops(c, side, runs[side], err);
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++) {
+		size_t n = runs[side] != NULL ? runs[side]->nsamples : 0;
+
+		if (n >= rounds)
+			continue;
+		(void)mew_error_set(err, MEW_E_LOST, "\"%s\" gave %zu of %u samples", c->key, n, rounds);
+		status = mew_side_failed(side, MEW_E_LOST, err);
+	}
+	return status;
+}
+
 /* Turn the two series of samples into rounds by the order of the page, the first `warm` of them left out. */
 static int join(const struct mew_pair *p, const struct mew_pair_case *c, unsigned warm,
 		struct mew_model *const models[MEW_SIDES], struct mew_pair_observation *out, struct mew_error *err)
 {
-	const struct mew_run *runs[MEW_SIDES];
+	const struct mew_run *const runs[MEW_SIDES] = { last_run(models[MEW_BASE]), last_run(models[MEW_HEAD]) };
 	unsigned rounds = warm + out->nrounds;
+	int status = check_runs(c, rounds, runs, err);
 
-	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
-		runs[side] = last_run(models[side]);
-		if (runs[side] == NULL || runs[side]->nsamples < rounds || runs[side]->loops != loops_of(c, side)) {
-			(void)mew_error_set(err, MEW_E_LOST, "\"%s\" gave %zu of %u samples", c->key,
-					    runs[side] != NULL ? runs[side]->nsamples : (size_t)0, rounds);
-			return mew_side_failed(side, MEW_E_LOST, err);
-		}
-	}
+	if (status != MEW_OK)
+		return status;
 	for (unsigned i = warm; i < rounds; i++) {
 		struct mew_pair_round *r = &out->rounds[i - warm];
 

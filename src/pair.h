@@ -16,6 +16,7 @@ struct mew_pair_case {
 	uint32_t item[MEW_SIDES]; /* of each side's catalogue */
 	unsigned threads;
 	uint64_t loops;           /* iterations per sample on both sides; mew_pair_calibrate() finds it */
+	uint64_t batch;           /* iterations of a turn of the loop, which loops and extra are multiples of; 0: not known, as 1 */
 	uint64_t sample_ns;       /* what they last on the base side, about; 0: not known */
 	uint64_t extra;           /* iterations more of the head in each sample, which its time is not divided by: known extra work */
 };

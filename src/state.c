@@ -162,7 +162,7 @@ static void remember_pause(struct mew_state *st, uint64_t until_ns)
 
 static uint64_t start_sample(struct mew_state *st, uint64_t iterations)
 {
-	uint64_t turns = iterations / st->batch + (iterations % st->batch != 0);
+	uint64_t turns = mew_turns(iterations, st->batch);
 	struct mew_os_events events;
 
 	if (turns == 0)

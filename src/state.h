@@ -112,6 +112,17 @@ struct mew_state {
 	char reason[240];
 };
 
+/* Turns of a loop that do at least so many iterations, `batch` in each; 0 counts as 1. */
+static inline uint64_t mew_turns(uint64_t iterations, uint64_t batch)
+{
+	return batch <= 1 ? iterations : iterations / batch + (iterations % batch != 0);
+}
+/* The iterations that a loop makes of that number: whole turns. */
+static inline uint64_t mew_whole_turns(uint64_t iterations, uint64_t batch)
+{
+	return batch <= 1 ? iterations : mew_turns(iterations, batch) * batch;
+}
+
 /*
  * Prepare a block for `threads` threads.
  *

@@ -34,6 +34,7 @@ struct versus {
 	enum mew_side first;                  /* begins, and has the first stack, in this block */
 	unsigned rounds;                      /* of this block */
 	double each_ns[MEW_SIDES];            /* an iteration, as it was calibrated */
+	uint64_t batch[MEW_SIDES];            /* iterations of a turn of the loop */
 	struct mew_model *models[MEW_SIDES];  /* of the running block */
 	double log_ratios[MEW_VERSUS_PAIRS / 2], ns[MEW_SIDES][MEW_VERSUS_PAIRS / 2];
 	size_t n;
@@ -137,8 +138,10 @@ static int calibrate(struct versus *v, const struct mew_driver *d, enum mew_side
 		status = renew_models(v, err);
 		if (status == MEW_OK)
 			status = d->run(d->data, &rq, v->models[side], err);
-		if (status == MEW_OK && (run = last_run(v->models[side])) != NULL)
+		if (status == MEW_OK && (run = last_run(v->models[side])) != NULL) {
 			*each_ns = fmin(*each_ns, fastest(run));
+			v->batch[side] = v->models[side]->cases[0].runs[0].loops; /* it was asked for one iteration */
+		}
 	}
 	return status;
 }
@@ -178,13 +181,21 @@ static unsigned rounds_of(const struct versus *v, double left_s)
 	return rounds;
 }
 
-/* Equal iterations where the cases are near each other: then the few nanoseconds of a sample's own fall out. */
-static void choose_loops(uint64_t loops[MEW_SIDES], const double each_ns[MEW_SIDES])
+/*
+ * Equal iterations where the cases are near each other, as far as their batches have them: then the few nanoseconds of a
+ * sample's own fall out.
+ */
+static void choose_loops(struct versus *v)
 {
+	uint64_t *loops = v->out->loops;
+	const double *each_ns = v->each_ns;
+
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
-		loops[side] = loops_for(each_ns[side]);
-	if (each_ns[MEW_HEAD] < 2 * each_ns[MEW_BASE] && each_ns[MEW_BASE] < 2 * each_ns[MEW_HEAD])
-		loops[MEW_HEAD] = loops[MEW_BASE];
+		loops[side] = mew_whole_turns(loops_for(each_ns[side]), v->batch[side]);
+	if (each_ns[MEW_HEAD] >= 2 * each_ns[MEW_BASE] || each_ns[MEW_BASE] >= 2 * each_ns[MEW_HEAD])
+		return;
+	loops[MEW_HEAD] = mew_whole_turns(loops[MEW_BASE], v->batch[MEW_HEAD]);
+	loops[MEW_BASE] = mew_whole_turns(loops[MEW_HEAD], v->batch[MEW_BASE]);
 }
 
 static int run_block(struct versus *v, double left_s, struct mew_error *err)
@@ -304,7 +315,7 @@ static int measure(struct versus *v, struct mew_error *err)
 
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++)
 		status = prepare(v, side, &v->each_ns[side], err);
-	choose_loops(v->out->loops, v->each_ns);
+	choose_loops(v);
 	start_ns = mew_os_now_ns();
 	while (status == MEW_OK && v->out->npairs < MEW_VERSUS_PAIRS && !is_decided(v->out)) {
 		double left_s = v->o->max_time - (double)(mew_os_now_ns() - start_ns) / 1e9;

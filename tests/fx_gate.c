@@ -6,7 +6,8 @@
  *              a block; "idle" does nothing and says so to its check; "half" declares half the bytes; "fickle" allocates
  *              another number of blocks from process to process; "rude" prints, reads, and goes elsewhere; "loose" leaves
  *              a process in a session of its own; "stuck" does that and never ends a sample; "unable" skips; "late" does so from
- *              its ninth process on; "other" (compiled in) has further cases
+ *              its ninth process on; "other" (compiled in) has further cases; "five" has turns of five iterations in one
+ *              of them, not seven
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* readlink, also under -std=c11 */
@@ -147,6 +148,17 @@ MEW_BENCHMARK(further)
 {
 	MEW_LOOP(st) {
 		mew_clobber();
+	}
+}
+
+MEW_BENCHMARK(batch)
+{
+	uint64_t batch = is_named("five") ? 5 : 7, n = batch * (is_named("slow") ? 2 * WORK : WORK);
+
+	MEW_LOOP_BATCH(st, batch) {
+		uint64_t x = work(n);
+
+		mew_keep(x);
 	}
 }
 #endif

@@ -20,7 +20,9 @@ export XDG_STATE_HOME
 for copy in base head slow allocs fewer leak crash idle; do
 	cp "$program" "./fx-$copy" || exit 99
 done
-cp "$other" ./fx-other || exit 99
+for copy in other other-head other-slow other-five; do
+	cp "$other" "./fx-$copy" || exit 99
+done
 member() { # FILE JQ-EXPRESSION
 	jq -r "$2" "$1"
 }
@@ -85,6 +87,16 @@ check "--inconclusive pass" 0 'INCONCLUSIVE'
 run "$mew" gate --base ./fx-base --head ./fx-head --limit time=0% -k spin --samples 6 --memory 0 --inconclusive fail
 check "--inconclusive fail" 1 'INCONCLUSIVE'
 
+# turns of several iterations
+run "$mew" gate --base ./fx-other --head ./fx-other-head --limit time=60% -k batch --memory 0 --output turns
+check "a case in batches is compared" 0 'verdict: PASS'
+is "by whole turns" "$(member turns/samples.json '[.cases[0].observations[].loops | . > 0 and . % 7 == 0] | all')" true
+run "$mew" gate --base ./fx-other --head ./fx-other-slow --limit time=20% -k batch --memory 0 --output turned
+check "... and twice the work is found" 1 'regression'
+is "... as twice an iteration" "$(member turned/summary.json '.cases[0].verdicts[0].ratio | . > 1.6 and . < 2.5')" true
+run "$mew" gate --base ./fx-other --head ./fx-other-five --limit time=60% -k batch --memory 0
+check "batches that differ are named" 4 'head.*"batch" did [0-9]* iterations in a sample and not [0-9]*'
+
 # exact metrics: no statistics, whatever the time says
 loose="--limit time=900%"
 # shellcheck disable=SC2086 # two words
@@ -120,7 +132,7 @@ run "$mew" gate --base ./fx-base --head ./fx-other $loose
 check "a case of one side alone is invalid" 4 'only head has it'
 }
 run "$mew" gate --base ./fx-base --head ./fx-other -k nothing
-complains "nothing to compare is an error" 4 'none of the 5 cases'
+complains "nothing to compare is an error" 4 'none of the 6 cases'
 run "$mew" gate --base ./fx-base --head /bin/true
 complains "a head that is no mew program is named" 2 'head: /bin/true is not a mew program'
 run "$mew" gate --base ./fx-base

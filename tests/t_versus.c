@@ -46,6 +46,21 @@ static uint64_t work(uint64_t n)
 CASE(once, 2000)
 CASE(fourfold, 8000) /* far enough from once that each gets iterations of its own number */
 
+#define BATCH(id, n) \
+	MEW_BENCHMARK(id) \
+	{ \
+		MEW_LOOP_BATCH(st, n) \
+		{ \
+			uint64_t x = work(2000 * (n)); \
+\
+			mew_keep(x); \
+		} \
+	}
+
+BATCH(sevens, 7)
+BATCH(fives, 5)
+BATCH(hundreds, 100) /* one turn is longer than a sample would be */
+
 MEW_BENCHMARK(threaded, .threads = 2)
 {
 	MEW_LOOP(st)
@@ -155,6 +170,30 @@ static void a_late_start_does_not_make_samples_of_one_iteration(void **state)
 	mew_versus_free(&v);
 }
 
+static void batches_are_compared_by_whole_turns(void **state)
+{
+	static const struct {
+		const char *base, *head;
+		uint64_t of[MEW_SIDES];
+	} rows[] = { { "once", "sevens", { 1, 7 } }, { "sevens", "once", { 7, 1 } }, { "sevens", "fives", { 7, 5 } },
+		     { "hundreds", "sevens", { 100, 7 } } };
+
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(rows); i++) {
+		struct mew_versus v;
+		struct mew_error err;
+
+		if (compare(rows[i].base, rows[i].head, 0.1, 1, &v, &err) != MEW_OK)
+			fail_msg("%s, %s: %s", rows[i].base, rows[i].head, err.text);
+		for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+			assert_true(v.loops[side] > 0 && v.loops[side] % rows[i].of[side] == 0);
+		assert_true(v.npairs >= 4);
+		/* an iteration is the same work in all, whatever their turns: far from the sevenfold of a mistaken one */
+		assert_true(v.verdict.n == 0 || (v.ns[MEW_HEAD] > v.ns[MEW_BASE] / 3 && v.ns[MEW_HEAD] < v.ns[MEW_BASE] * 3));
+		mew_versus_free(&v);
+	}
+}
+
 static void a_seed_is_an_order(void **state)
 {
 	char orders[6][9];
@@ -255,6 +294,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fourfold_work_is_slower),
 		cmocka_unit_test(a_late_start_does_not_make_samples_of_one_iteration),
+		cmocka_unit_test(batches_are_compared_by_whole_turns),
 		cmocka_unit_test(a_seed_is_an_order),
 		cmocka_unit_test(without_time_one_block_is_taken),
 		cmocka_unit_test(the_process_has_one_thread_and_room),
