@@ -173,9 +173,7 @@ static int calibrate_once(struct mew_pair *p, struct mew_pair_case *c, uint64_t 
 	if (run != NULL && run->nsamples > 0) {
 		c->batch = m->cases[0].runs[0].loops; /* it was asked for one iteration */
 		*each_ns = (double)run->real_ns[run->nsamples - 1] / (double)run->loops;
-		if (*each_ns > 0 && (double)target_ns / *each_ns > 1)
-			*loops = (uint64_t)fmin((double)target_ns / *each_ns, 1e15);
-		*loops = mew_whole_turns(*loops, c->batch);
+		*loops = mew_whole_turns(mew_plan_loops(&m->cases[0], target_ns), c->batch);
 	}
 	mew_model_free(m);
 	return status;

@@ -155,6 +155,8 @@ uint64_t mew_plan_loops(const struct mew_case *row, uint64_t target_ns)
 		return 1;
 	each = (double)last->real_ns[last->nsamples - 1] / (double)last->loops;
 	loops = each > 0 ? (double)target_ns / each : (double)last->loops;
+	if (loops > 4 * (double)last->loops) /* it ended for the time that it took, most of which is not measured */
+		loops = (double)last->loops;
 	if (loops < 1)
 		return 1;
 	return loops > 1e15 ? (uint64_t)1000000000000000 : (uint64_t)loops;

@@ -45,9 +45,6 @@ struct mew_case *mew_plan_block(struct mew_plan_pass *r, struct mew_plan_case *c
 /* The last run of a row; NULL when there is none. */
 const struct mew_run *mew_plan_last_run(const struct mew_case *row);
 
-/* Iterations per sample such that one lasts target_ns, from the last run of the row. */
-uint64_t mew_plan_loops(const struct mew_case *row, uint64_t target_ns);
-
 /* How often the pass visits the case in each process. */
 unsigned mew_plan_repetitions(const struct mew_plan_pass *r, const struct mew_plan_case *c);
 

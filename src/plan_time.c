@@ -18,6 +18,7 @@
 #define MIN_SAMPLES 10u
 #define MAX_LATENCY_SAMPLES ((uint64_t)1 << 20)
 #define EXACT_SAMPLES 64u
+#define PATIENCE 10     /* times min_time, for a body that pauses or sets its own time */
 #define COLD_FACTOR 64u /* a first iteration may take so many times a warm one */
 
 static uint64_t exact_of(const struct mew_plan_pass *r, const struct mew_plan_case *c)
@@ -76,8 +77,8 @@ static void warm_up(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned r
 	if (r->o->dry_run || r->o->min_warmup_time <= 0)
 		return;
 	rq.plan.loops = c->loops;
-	rq.plan.min_samples = 1;
-	rq.plan.min_ns = rq.plan.max_ns = mew_plan_ns(r->o->min_warmup_time);
+	rq.plan.min_samples = rq.plan.max_samples; /* it ends by the time alone, of which pauses are a part */
+	rq.plan.max_ns = mew_plan_ns(r->o->min_warmup_time);
 	(void)mew_plan_block(r, c, &rq);
 }
 
@@ -95,16 +96,20 @@ static void note_end(struct mew_plan_pass *r, struct mew_case *row, const struct
 {
 	const struct mew_run *run = mew_plan_last_run(row);
 	uint64_t measured_ns = 0;
-	char note[120];
+	char note[160];
 
-	if (run == NULL || run->nsamples < p->max_samples || p->exact != 0)
+	if (run == NULL || p->exact != 0)
 		return;
 	for (size_t i = 0; i < run->nsamples; i++)
 		measured_ns += run->real_ns[i];
 	if (measured_ns >= p->min_ns)
 		return;
-	(void)snprintf(note, sizeof note, "%llu samples, the most that are kept, ended it before --min-time",
-		       (unsigned long long)p->max_samples);
+	if (run->nsamples == p->max_samples)
+		(void)snprintf(note, sizeof note, "%llu samples, the most that are kept, ended it before --min-time",
+			       (unsigned long long)p->max_samples);
+	else
+		(void)snprintf(note, sizeof note, "--min-time was not reached in %g s, since pauses, or what its own time "
+			       "leaves out, do not count: raise --max-time", (double)p->max_ns / 1e9);
 	note_once(r, row, note);
 }
 
@@ -119,10 +124,11 @@ static void measure(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned r
 	p->loops = c->loops;
 	p->exact = r->o->dry_run ? 1 : exact_of(r, c);
 	p->max_samples = r->o->latency ? MAX_LATENCY_SAMPLES : MEW_PLAN_SAMPLES_MAX;
-	p->min_samples = MIN_SAMPLES;
 	p->min_ns = mew_plan_ns(min_time);
-	p->max_ns = mew_plan_ns(share > min_time ? share : min_time);
-	p->precision = r->o->precision;
+	/* a longer min_time goes before max_time and is all that is waited for, though not for ever where most is paused */
+	p->max_ns = mew_plan_ns(share > min_time ? share : min_time * PATIENCE);
+	p->min_samples = share > min_time ? MIN_SAMPLES : 1;
+	p->precision = share > min_time ? r->o->precision : 0;
 	row = mew_plan_block(r, c, &rq);
 	if (row != NULL)
 		note_end(r, row, p);

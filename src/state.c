@@ -95,26 +95,30 @@ static bool is_complete(struct mew_block *b, uint64_t iterations)
 		return iterations >= p->exact;
 	if (b->nsamples >= p->max_samples)
 		return true;
-	if (p->max_ns != 0 && b->measured_ns >= p->max_ns)
+	if (p->max_ns != 0 && (b->measured_ns >= p->max_ns || b->spent_ns >= p->max_ns))
 		return true;
 	if (b->nsamples < p->min_samples || b->measured_ns < p->min_ns || iterations < p->min_iterations)
 		return false;
 	return p->precision == 0 || is_precise(b);
 }
 
-/* Calibration: grow until one sample is a fair part of the target, so that its rate can be trusted. */
+/*
+ * Calibration: grow until one sample is a fair part of the target, so that its rate can be trusted; where little of it is
+ * measured, since the body pauses or sets its own time, until it takes far longer than that.
+ */
 static uint64_t next_calibration(const struct mew_block *b, uint64_t last)
 {
-	uint64_t ns;
+	uint64_t ns, growth, longest = b->plan.target_ns * COLD_FACTOR;
 
 	if (last == 0)
 		return 1;
 	ns = b->real_ns[b->nsamples - 1];
-	if (b->nsamples == 1 && ns < b->plan.target_ns * COLD_FACTOR)
+	if (b->nsamples == 1 && ns < longest)
 		return 1; /* the first iteration of a body pays for cold caches and fresh pages: judge the second */
 	if (ns >= b->plan.target_ns / 4 || b->nruns == MEW_COUNTOF(b->runs) || last >= UINT64_MAX / CALIBRATION_GROWTH)
 		return 0;
-	return last * CALIBRATION_GROWTH;
+	growth = longest / (b->wall_ns + 1);
+	return growth <= 1 ? 0 : last * (growth < CALIBRATION_GROWTH ? growth : CALIBRATION_GROWTH);
 }
 
 /* Iterations per thread of the next sample; 0 ends the block. `last` is what the previous one was, 0 at the start. */
@@ -196,6 +200,8 @@ static void end_sample(struct mew_state *st)
 	show_pause(st);
 	if (st->pause_depth != 0)
 		st->paused_ns += now - st->paused_at_ns;
+	st->wall_ns = now - st->start_ns;
+	st->spent_ns += st->wall_ns;
 	spent = now - st->start_ns - st->paused_ns;
 	/* between them the two clock reads of a pause cost the figures about one read */
 	correction = st->pauses == 0 ? 0 : (uint64_t)((double)st->pauses * mew_loop_costs()->pause_ns);
@@ -218,13 +224,17 @@ static void record_sample(struct mew_block *b, uint64_t loops)
 	uint64_t real = 0, cpu = 0;
 	struct mew_sample_run *run;
 
+	b->wall_ns = 0;
 	for (unsigned i = 0; i < b->threads; i++) {
+		if (b->wall_ns < b->states[i].wall_ns)
+			b->wall_ns = b->states[i].wall_ns;
 		real += b->states[i].chunk_ns;
 		cpu += b->states[i].chunk_cpu_ns;
 	}
 	if (b->threads > 1)
 		real /= b->threads;
 	b->measured_ns += real;
+	b->spent_ns += b->wall_ns;
 	if (b->nsamples == b->plan.max_samples)
 		return;
 	if (b->nruns == 0 || b->runs[b->nruns - 1].loops != loops) {
@@ -355,6 +365,7 @@ static uint64_t go_on_alone(struct mew_state *st)
 	if (st->thread != 0)
 		return b->plan.loops;
 	b->measured_ns = st->window_ns;
+	b->spent_ns = st->spent_ns;
 	b->nsamples++;
 	return plan_next(b, st->chunk, st->completed);
 }

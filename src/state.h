@@ -24,7 +24,7 @@ struct mew_block_plan {
 	uint64_t min_samples; /* never stop before, unless max_ns is over */
 	uint64_t max_samples;
 	uint64_t min_ns;      /* never stop before so much measured time */
-	uint64_t max_ns;      /* stop after; 0: no limit */
+	uint64_t max_ns;      /* stop after, be it measured time or time spent in samples, pauses included; 0: no limit */
 	uint64_t min_iterations;
 	double precision;     /* stop when the 95 % interval of the median is within this fraction; 0: do not look */
 	struct mew_pace *pace; /* take turns with another loop for each sample; NULL: alone. Never with a backend */
@@ -58,6 +58,7 @@ struct mew_block {
 	struct mew_sample_run runs[64];
 	size_t nruns;
 	uint64_t measured_ns;              /* sum of real_ns */
+	uint64_t wall_ns, spent_ns;        /* the last sample, and all of them, by the clock: pauses are in, no body sets it */
 	uint64_t next_check;               /* sample count at which the precision is looked at again */
 	uint64_t context_switches, migrations, page_faults;
 	uint64_t paced_switches;           /* context_switches when the turn was last passed on */
@@ -87,6 +88,7 @@ struct mew_state {
 	uint64_t chunk;      /* iterations of the running sample, overshoot included */
 	uint64_t completed;
 	uint64_t window_ns;  /* unpaused time in the loop so far */
+	uint64_t wall_ns, spent_ns; /* the last sample, and all so far, by the clock */
 
 	unsigned pause_depth;
 	bool paused_in_loop; /* some pause took effect */

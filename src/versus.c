@@ -35,6 +35,7 @@ struct versus {
 	unsigned rounds;                      /* of this block */
 	double each_ns[MEW_SIDES];            /* an iteration, as it was calibrated */
 	uint64_t batch[MEW_SIDES];            /* iterations of a turn of the loop */
+	uint64_t most[MEW_SIDES];             /* iterations beyond which a sample would take too long, if most of it is paused */
 	struct mew_model *models[MEW_SIDES];  /* of the running block */
 	double log_ratios[MEW_VERSUS_PAIRS / 2], ns[MEW_SIDES][MEW_VERSUS_PAIRS / 2];
 	size_t n;
@@ -118,9 +119,9 @@ static double fastest(const struct mew_run *run)
 	return least;
 }
 
-static uint64_t loops_for(double each_ns)
+static uint64_t loops_for(double each_ns, uint64_t most)
 {
-	return each_ns > 0 && each_ns < SAMPLE_NS ? (uint64_t)fmin(SAMPLE_NS / each_ns, 1e15) : 1;
+	return each_ns > 0 && each_ns < SAMPLE_NS ? (uint64_t)fmin(SAMPLE_NS / each_ns, (double)most) : 1;
 }
 
 /* The least of some calibrations, of which one after the other runs while they are cheap. */
@@ -141,6 +142,8 @@ static int calibrate(struct versus *v, const struct mew_driver *d, enum mew_side
 		if (status == MEW_OK && (run = last_run(v->models[side])) != NULL) {
 			*each_ns = fmin(*each_ns, fastest(run));
 			v->batch[side] = v->models[side]->cases[0].runs[0].loops; /* it was asked for one iteration */
+			if (v->most[side] < 4 * run->loops) /* it would have ended before if they took long */
+				v->most[side] = 4 * run->loops;
 		}
 	}
 	return status;
@@ -158,7 +161,7 @@ static int prepare(struct versus *v, enum mew_side side, double *each_ns, struct
 		status = calibrate(v, &d, side, each_ns, err);
 	if (status != MEW_OK)
 		return status;
-	rq.plan = (struct mew_block_plan){ .loops = loops_for(*each_ns), .min_samples = 1, .max_samples = 4096,
+	rq.plan = (struct mew_block_plan){ .loops = loops_for(*each_ns, v->most[side]), .min_samples = 1, .max_samples = 4096,
 					   .min_ns = WARMUP_NS, .max_ns = WARMUP_NS };
 	status = renew_models(v, err);
 	if (status == MEW_OK)
@@ -191,7 +194,7 @@ static void choose_loops(struct versus *v)
 	const double *each_ns = v->each_ns;
 
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
-		loops[side] = mew_whole_turns(loops_for(each_ns[side]), v->batch[side]);
+		loops[side] = mew_whole_turns(loops_for(each_ns[side], v->most[side]), v->batch[side]);
 	if (each_ns[MEW_HEAD] >= 2 * each_ns[MEW_BASE] || each_ns[MEW_BASE] >= 2 * each_ns[MEW_HEAD])
 		return;
 	loops[MEW_HEAD] = mew_whole_turns(loops[MEW_BASE], v->batch[MEW_HEAD]);

@@ -159,6 +159,39 @@ static void a_long_warm_up_is_run(void **state)
 	mew_model_free(m);
 }
 
+static void long_iterations_fill_min_time_and_no_more(void **state)
+{
+	struct told t = { .real_ns = 300000000, .wall_ns = 300000000 };
+	const struct mew_plan_options o = options(1);
+	struct mew_model *m = plan(&t, &o, 1);
+
+	(void)state;
+	assert_true(measured_s(m, MEW_PHASE_MEASUREMENT_VALUE) > 1.19 && measured_s(m, MEW_PHASE_MEASUREMENT_VALUE) < 1.21);
+	mew_model_free(m);
+}
+
+/* 100 ns measured and 1 ms paused: two seconds of that would be five hours. */
+static void min_time_is_not_waited_for_for_ever(void **state)
+{
+	struct told t = { .real_ns = 100, .wall_ns = 1000000 };
+	static const struct {
+		double min_time;
+		uint64_t max_ns;
+		const char *says;
+	} rows[] = { { 0.2, 500000000, "not reached in 0.5 s" }, { 2, 20000000000u, "not reached in 20 s" } };
+
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(rows); i++) {
+		const struct mew_plan_options o = options(rows[i].min_time);
+		struct mew_model *m = plan(&t, &o, 1);
+
+		assert_int_equal(t.asked[MEW_PHASE_MEASUREMENT_VALUE].max_ns, rows[i].max_ns);
+		assert_non_null(m->cases[0].time.reason);
+		assert_non_null(strstr(m->cases[0].time.reason, rows[i].says));
+		mew_model_free(m);
+	}
+}
+
 /* --- single calls ----------------------------------------------------------------------------------------------- */
 
 static void calls_that_are_too_many_to_keep_are_said_once(void **state)
@@ -185,6 +218,8 @@ int main(void)
 		cmocka_unit_test(min_time_is_measured_however_long),
 		cmocka_unit_test(a_short_run_has_short_samples),
 		cmocka_unit_test(a_long_warm_up_is_run),
+		cmocka_unit_test(long_iterations_fill_min_time_and_no_more),
+		cmocka_unit_test(min_time_is_not_waited_for_for_ever),
 		cmocka_unit_test(calls_that_are_too_many_to_keep_are_said_once),
 	};
 

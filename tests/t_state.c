@@ -371,6 +371,78 @@ static void test_pauses_are_outside(void **state)
 	mew_results_free(r);
 }
 
+#define NAPS_FAR_TOO_MANY 2000u
+
+/* 2 ms in every iteration, next to nothing of it measured; without a bound it gives up, in place of going on for hours. */
+static void nap(struct mew_state *st, unsigned *naps)
+{
+	const struct timespec time = { 0, 2000000 };
+
+	(void)nanosleep(&time, NULL);
+	if (++*naps > NAPS_FAR_TOO_MANY)
+		mew_fail(st, "it goes on and on");
+}
+
+static void body_mostly_paused(struct mew_state *st, void *arg)
+{
+	MEW_LOOP(st) {
+		work();
+		MEW_PAUSED(st)
+			nap(st, arg);
+	}
+}
+
+static void body_own_time_zero(struct mew_state *st, void *arg)
+{
+	MEW_LOOP(st) {
+		nap(st, arg);
+		mew_set_iteration_time(st, 0);
+	}
+}
+
+static void body_own_time_tiny(struct mew_state *st, void *arg)
+{
+	MEW_LOOP(st) {
+		nap(st, arg);
+		mew_set_iteration_time(st, 1e-9);
+	}
+}
+
+/* 50 ms are 25 such iterations at most; the calibration has some, and a sample is not cut short. */
+static void test_max_time_is_of_the_clock(void **state)
+{
+	static mew_run_fn *const bodies[] = { body_mostly_paused, body_own_time_zero, body_own_time_tiny };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+		unsigned naps = 0;
+		const struct mew_entry entries[] = { { .name = "naps", .run = bodies[i], .arg = &naps }, { 0 } };
+		struct mew_results *r = mew_run(entries, .max_time = 0.05);
+		const struct mew_result *row = mew_results_at(r, 0);
+
+		if (row->status != MEW_OK)
+			fail_msg("body %zu: %s", i, row->reason);
+		assert_true(naps < 100);
+		assert_null(row->reason);
+		mew_results_free(r);
+	}
+}
+
+static void test_a_min_time_out_of_reach_is_said(void **state)
+{
+	unsigned naps = 0;
+	const struct mew_entry entries[] = { { .name = "naps", .run = body_mostly_paused, .arg = &naps, .min_time = 0.03 }, { 0 } };
+	struct mew_results *r = mew_run(entries, .max_time = 0.05);
+	const struct mew_result *row = mew_results_at(r, 0);
+
+	(void)state;
+	assert_int_equal(row->status, MEW_OK);
+	assert_true(row->present >> MEW_FIG_MEDIAN_NS & 1);
+	assert_non_null(row->reason);
+	assert_non_null(strstr(row->reason, "--min-time was not reached in 0.05 s"));
+	mew_results_free(r);
+}
+
 static const char *expect_forty(struct mew_state *st, void *arg)
 {
 	*(int *)arg += 1;
@@ -458,6 +530,8 @@ int main(void)
 		cmocka_unit_test(test_what_a_body_tells),
 		cmocka_unit_test(test_manual_time),
 		cmocka_unit_test(test_pauses_are_outside),
+		cmocka_unit_test(test_max_time_is_of_the_clock),
+		cmocka_unit_test(test_a_min_time_out_of_reach_is_said),
 		cmocka_unit_test(test_expectation),
 		cmocka_unit_test(test_jump_over_the_library),
 		cmocka_unit_test(test_a_second_session_is_busy),
