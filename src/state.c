@@ -195,8 +195,10 @@ static void end_sample(struct mew_state *st)
 	struct mew_block *b = st->block;
 	struct mew_os_events events;
 
-	if (b->backend == NULL)
+	if (b->backend == NULL) {
 		st->chunk_cpu_ns = mew_os_thread_cpu_ns() - st->start_cpu_ns;
+		mew_os_events(&events); /* before what mew does here: the first sample with a pause measures what one costs */
+	}
 	show_pause(st);
 	if (st->pause_depth != 0)
 		st->paused_ns += now - st->paused_at_ns;
@@ -212,7 +214,6 @@ static void end_sample(struct mew_state *st)
 	st->completed += st->chunk;
 	if (b->backend != NULL)
 		return;
-	mew_os_events(&events);
 	__atomic_fetch_add(&b->context_switches, events.context_switches - st->events.context_switches, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&b->page_faults, events.page_faults - st->events.page_faults, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&b->migrations, events.cpu != st->events.cpu, __ATOMIC_RELAXED);
