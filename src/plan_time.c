@@ -17,6 +17,7 @@
 #define SAMPLE_THREADED_NS 2000000u /* threads must start and stop together: a longer sample hides the rendezvous */
 #define MIN_SAMPLES 10u
 #define MAX_LATENCY_SAMPLES ((uint64_t)1 << 20)
+#define MAX_EXACT_CALLS ((uint64_t)1 << 24) /* timed one by one; kept in memory by the case and by who asks for it */
 #define EXACT_SAMPLES 64u
 #define PATIENCE 10     /* times min_time, for a body that pauses or sets its own time */
 #define COLD_FACTOR 64u /* a first iteration may take so many times a warm one */
@@ -91,15 +92,12 @@ static void note_once(struct mew_plan_pass *r, struct mew_case *row, const char 
 		mew_summarise_note(r->model, row, r->kind, note);
 }
 
-/* Say it when a block ended before it had measured what was asked for. */
-static void note_end(struct mew_plan_pass *r, struct mew_case *row, const struct mew_block_plan *p)
+/* The block did not measure min_ns. */
+static void note_time(struct mew_plan_pass *r, struct mew_case *row, const struct mew_block_plan *p, const struct mew_run *run)
 {
-	const struct mew_run *run = mew_plan_last_run(row);
 	uint64_t measured_ns = 0;
 	char note[160];
 
-	if (run == NULL || p->exact != 0)
-		return;
 	for (size_t i = 0; i < run->nsamples; i++)
 		measured_ns += run->real_ns[i];
 	if (measured_ns >= p->min_ns)
@@ -113,25 +111,50 @@ static void note_end(struct mew_plan_pass *r, struct mew_case *row, const struct
 	note_once(r, row, note);
 }
 
+/* The block did not keep all of its single calls. */
+static void note_calls(struct mew_plan_pass *r, struct mew_case *row, const struct mew_block_plan *p, const struct mew_run *run)
+{
+	uint64_t kept = run->loops * run->nsamples;
+	char note[120];
+
+	if (run->nsamples < p->max_samples || kept >= p->exact)
+		return;
+	(void)snprintf(note, sizeof note, "the first %llu of %llu single calls are kept: ask for fewer",
+		       (unsigned long long)kept, (unsigned long long)p->exact);
+	note_once(r, row, note);
+}
+
+/* Samples of single calls: all of an exact number, since those that are not kept are in no figure. */
+static uint64_t latency_samples(uint64_t exact)
+{
+	if (exact <= MAX_LATENCY_SAMPLES)
+		return MAX_LATENCY_SAMPLES;
+	return exact < MAX_EXACT_CALLS ? exact : MAX_EXACT_CALLS;
+}
+
 static void measure(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned repetition)
 {
 	struct mew_request rq = mew_plan_request(r, c, MEW_PHASE_MEASUREMENT_VALUE, repetition);
 	struct mew_block_plan *p = &rq.plan;
+	const struct mew_run *run;
 	struct mew_case *row;
 	double min_time = min_time_of(r, c);
 	double share = r->o->max_time / mew_plan_repetitions(r, c) / r->o->processes;
 
 	p->loops = c->loops;
 	p->exact = r->o->dry_run ? 1 : exact_of(r, c);
-	p->max_samples = r->o->latency ? MAX_LATENCY_SAMPLES : MEW_PLAN_SAMPLES_MAX;
+	p->max_samples = r->o->latency ? latency_samples(p->exact) : MEW_PLAN_SAMPLES_MAX;
 	p->min_ns = mew_plan_ns(min_time);
 	/* a longer min_time goes before max_time and is all that is waited for, though not for ever where most is paused */
 	p->max_ns = mew_plan_ns(share > min_time ? share : min_time * PATIENCE);
 	p->min_samples = share > min_time ? MIN_SAMPLES : 1;
 	p->precision = share > min_time ? r->o->precision : 0;
 	row = mew_plan_block(r, c, &rq);
-	if (row != NULL)
-		note_end(r, row, p);
+	run = row != NULL ? mew_plan_last_run(row) : NULL;
+	if (run != NULL && p->exact != 0)
+		note_calls(r, row, p, run);
+	else if (run != NULL)
+		note_time(r, row, p, run);
 }
 
 static void time_repetition(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned repetition)

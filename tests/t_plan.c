@@ -212,6 +212,37 @@ static void calls_that_are_too_many_to_keep_are_said_once(void **state)
 	mew_model_free(m);
 }
 
+static void every_single_call_that_was_asked_for_is_kept(void **state)
+{
+	struct told t = { .real_ns = 60, .wall_ns = 60 };
+	struct mew_plan_options o = options(0);
+	struct mew_model *m;
+
+	(void)state;
+	o.latency = true;
+	o.iterations = 2000000;
+	m = plan(&t, &o, 1);
+	assert_int_equal(m->cases[0].time.samples, 2000000);
+	assert_int_equal(m->cases[0].time.iterations, 2000000);
+	assert_null(m->cases[0].time.reason);
+	mew_model_free(m);
+}
+
+static void calls_that_are_lost_are_counted(void **state)
+{
+	struct told t = { .real_ns = 60, .wall_ns = 60 };
+	struct mew_plan_options o = options(0);
+	struct mew_model *m;
+
+	(void)state;
+	o.latency = true;
+	o.iterations = 17000000;
+	m = plan(&t, &o, 1);
+	assert_non_null(m->cases[0].time.reason);
+	assert_non_null(strstr(m->cases[0].time.reason, "the first 16777216 of 17000000"));
+	mew_model_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +252,8 @@ int main(void)
 		cmocka_unit_test(long_iterations_fill_min_time_and_no_more),
 		cmocka_unit_test(min_time_is_not_waited_for_for_ever),
 		cmocka_unit_test(calls_that_are_too_many_to_keep_are_said_once),
+		cmocka_unit_test(every_single_call_that_was_asked_for_is_kept),
+		cmocka_unit_test(calls_that_are_lost_are_counted),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
