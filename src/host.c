@@ -66,6 +66,11 @@ static int lost(struct mew_host *h, int got, struct mew_error *err)
 		return mew_error_set(err, MEW_E_BODY, "did not end within --timeout %g s; its process was killed",
 				     h->options->timeout);
 	}
+	if (got == MEW_E_IO) { /* what comes after such a frame cannot be told from it */
+		mew_host_kill(h);
+		return mew_error_set(err, MEW_E_IO, "its answer could not be read, so its process was killed: there was no memory "
+				     "for it, or the body wrote to a descriptor that it had not opened");
+	}
 	status = end_worker(h, got != 0, &had_to_kill);
 	mew_host_kill(h);
 	/* it closed its end and went on, or ended when it found that out */

@@ -14,7 +14,7 @@ short="--max-time 0.02 --min-warmup-time 0 --memory=10"
 
 # shellcheck disable=SC2086 # words
 run "$mew" run $short --cpu --inner-iterations 1000 --csv r.csv --json r.json "$program"
-check "one body that cannot report fails alone" 1
+check "bodies that cannot report fail alone" 1
 for key in prints moves preloads drops after; do
 	row=$(jq -r --arg k "$key" '.cases[] | select(.key == $k) |
 		"\(.time.status) \(.memory.status) \(.memory.allocations_per_iteration) \(.cpu.status)"' r.json)
@@ -25,6 +25,9 @@ for pass in time memory cpu; do
 	reason=$(jq -r --arg p $pass '.cases[] | select(.key == "closes") | .[$p].reason' r.json)
 	case $reason in *"closed the descriptor"*) true ;; *) false ;; esac
 	result "closes, $pass: the reason" $? "$reason"
+	reason=$(jq -r --arg p $pass '.cases[] | select(.key == "scribbles") | .[$p].reason' r.json)
+	case $reason in *"signal 9"*) false ;; *"its answer could not be read"*) true ;; *) false ;; esac
+	result "scribbles, $pass: the reason" $? "$reason"
 done
 ! grep -q 'no result\|behind' out
 result "what a body prints is in no table" $?
@@ -32,7 +35,7 @@ result "what a body prints is in no table" $?
 result "... and in no file" $?
 # shellcheck disable=SC2086
 run "$mew" run $short --json - "$program"
-jq -e '.cases | length == 6' out >/dev/null
+jq -e '.cases | length == 7' out >/dev/null
 result "... also where a report goes to standard output" $?
 # shellcheck disable=SC2086
 run "$mew" run --max-time 0.01 --min-warmup-time 0 --capture no --json - -k 'prints|after' "$program"
