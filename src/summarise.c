@@ -15,7 +15,7 @@
 struct samples {
 	double *each, *cpu, *scratch; /* per iteration, ns */
 	size_t n, ncpu;
-	double real_sum_ns, switches, migrations, faults;
+	double switches, migrations, faults;
 	uint64_t iterations, loops, repetitions, processes;
 };
 
@@ -28,7 +28,6 @@ static void take_run(struct samples *s, const struct mew_run *run, unsigned thre
 {
 	for (size_t i = 0; i < run->nsamples; i++) {
 		s->each[s->n++] = (double)run->real_ns[i] / (double)run->loops;
-		s->real_sum_ns += (double)run->real_ns[i];
 		if (run->cpu_ns != NULL)
 			s->cpu[s->ncpu++] = (double)run->cpu_ns[i] / ((double)run->loops * threads);
 	}
@@ -96,19 +95,21 @@ static void put_location(struct mew_model *m, struct mew_case *c, const struct s
 	put(c, MEW_FIG_P99_NS, mew_stats_quantile_sorted(s->each, s->n, 0.99));
 }
 
+/* What all threads declared, per second of one thread's iteration. */
+static void put_rate(struct mew_model *m, struct mew_case *c, int figure, double amount, double median_s, const char *undeclared)
+{
+	if (amount > 0 && median_s > 0)
+		put(c, figure, amount / median_s);
+	else
+		mew_model_absent(m, c, MEW_KIND_TIME, figure, amount > 0 ? "an iteration took no time" : undeclared);
+}
+
 static void put_rates(struct mew_model *m, struct mew_case *c, const struct samples *s)
 {
-	/* what all threads declared, per second of one thread's iteration */
 	double median_s = mew_stats_median_sorted(s->each, s->n) / 1e9;
 
-	if (c->bytes_per_iteration > 0 && median_s > 0)
-		put(c, MEW_FIG_BYTES_PER_SECOND, c->bytes_per_iteration / median_s);
-	else
-		mew_model_absent(m, c, MEW_KIND_TIME, MEW_FIG_BYTES_PER_SECOND, "the body did not call mew_set_bytes");
-	if (c->items_per_iteration > 0 && median_s > 0)
-		put(c, MEW_FIG_ITEMS_PER_SECOND, c->items_per_iteration / median_s);
-	else
-		mew_model_absent(m, c, MEW_KIND_TIME, MEW_FIG_ITEMS_PER_SECOND, "the body did not call mew_set_items");
+	put_rate(m, c, MEW_FIG_BYTES_PER_SECOND, c->bytes_per_iteration, median_s, "the body did not call mew_set_bytes");
+	put_rate(m, c, MEW_FIG_ITEMS_PER_SECOND, c->items_per_iteration, median_s, "the body did not call mew_set_items");
 	if (s->ncpu > 0)
 		put(c, MEW_FIG_CPU_NS, mew_stats_median_sorted(s->cpu, s->ncpu));
 	else

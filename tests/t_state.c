@@ -400,6 +400,14 @@ static void body_own_time_zero(struct mew_state *st, void *arg)
 	}
 }
 
+static void body_own_time_zero_of_bytes(struct mew_state *st, void *arg)
+{
+	(void)arg;
+	MEW_LOOP(st)
+		mew_set_iteration_time(st, 0);
+	mew_set_bytes(st, 10);
+}
+
 static void body_own_time_tiny(struct mew_state *st, void *arg)
 {
 	MEW_LOOP(st) {
@@ -426,6 +434,18 @@ static void test_max_time_is_of_the_clock(void **state)
 		assert_null(row->reason);
 		mew_results_free(r);
 	}
+}
+
+static void test_a_rate_needs_time(void **state)
+{
+	const struct mew_entry entries[] = { { .name = "no time", .run = body_own_time_zero_of_bytes, .iterations = 10 }, { 0 } };
+	struct mew_results *r = mew_run(entries, .min_warmup_time = 1e-9);
+	const struct mew_result *row = mew_results_at(r, 0);
+
+	(void)state;
+	assert_string_equal(mew_result_why(row, MEW_FIG_BYTES_PER_SECOND), "an iteration took no time");
+	assert_non_null(strstr(mew_result_why(row, MEW_FIG_ITEMS_PER_SECOND), "mew_set_items"));
+	mew_results_free(r);
 }
 
 static void test_a_min_time_out_of_reach_is_said(void **state)
@@ -531,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_manual_time),
 		cmocka_unit_test(test_pauses_are_outside),
 		cmocka_unit_test(test_max_time_is_of_the_clock),
+		cmocka_unit_test(test_a_rate_needs_time),
 		cmocka_unit_test(test_a_min_time_out_of_reach_is_said),
 		cmocka_unit_test(test_expectation),
 		cmocka_unit_test(test_jump_over_the_library),
