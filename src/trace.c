@@ -1,6 +1,7 @@
 /*
  * trace.c - the rings of the timeline and the calls of mew/trace.h that fill them.
- * Layer L1. Any thread, also in a window: no locks, no heap; a thread's first record maps its ring.
+ * Layer L1. Any thread, also in a window: no locks, no heap; a thread's first record maps its ring. In a forked child
+ * each record is written at once.
  */
 #include "config.h"
 
@@ -23,6 +24,13 @@ static MEW_HOT_TLS struct mew_trace_thread *mine;
 bool mew_trace_is_on(void)
 {
 	return __atomic_load_n(&mew_trace_active_, __ATOMIC_RELAXED) != 0;
+}
+
+static void (*write_at_once)(void);
+
+void mew_trace_at_once(void (*write)(void))
+{
+	write_at_once = write;
 }
 
 static MEW_HOT_TLS unsigned refused; /* 1 more than `freed` was when there was no place */
@@ -64,6 +72,8 @@ void mew_trace_push(const struct mew_trace_record *record)
 		(void)mew_ring_push(&mine->ring, record);
 	else
 		(void)__atomic_fetch_add(&mew_trace_threads_.lost, 1, __ATOMIC_RELAXED);
+	if (write_at_once != NULL)
+		write_at_once();
 }
 
 void mew_trace_thread_ready(void)
@@ -144,10 +154,13 @@ uint64_t mew_section_open_(const char *name)
 	if (mine == NULL)
 		mine = join();
 	now = mew_trace_now();
-	if (mine != NULL && mine->nopen < MEW_TRACE_OPEN)
+	if (mine != NULL && mine->nopen < MEW_TRACE_OPEN) {
 		mine->open[mine->nopen++] = (struct mew_trace_open){ name, now };
-	else if (mine != NULL)
+		if (write_at_once != NULL)
+			mew_trace_push(&(struct mew_trace_record){ MEW_TRACE_BEGIN, "section", name, now, 0 });
+	} else if (mine != NULL) {
 		mine->beyond++;
+	}
 	return now;
 }
 
@@ -160,13 +173,19 @@ static void leave(unsigned depth, uint64_t end_ns)
 	}
 	while (mine->nopen > depth) {
 		const struct mew_trace_open *o = &mine->open[--mine->nopen];
-		struct mew_trace_record r = { MEW_TRACE_UNFINISHED, "section", o->name, o->start_ns, end_ns - o->start_ns };
+		struct mew_trace_record r = {
+			.kind = write_at_once != NULL ? MEW_TRACE_UNFINISHED_END : MEW_TRACE_UNFINISHED,
+			.group = "section",
+			.name = o->name,
+			.time_ns = o->start_ns,
+			.value = end_ns - o->start_ns,
+		};
 
 		mew_trace_push(&r);
 	}
 }
 
-enum closing { SHOWN_ALREADY, IN_ORDER, BEGUN_ELSEWHERE };
+enum closing { SHOWN_ALREADY, IN_ORDER, TOO_DEEP, BEGUN_ELSEWHERE };
 
 /* Takes a section off the open ones. */
 static enum closing close_section(const struct mew_section *s, uint64_t end_ns)
@@ -183,6 +202,7 @@ static enum closing close_section(const struct mew_section *s, uint64_t end_ns)
 		mine->nopen--;
 	} else if (mine->beyond > 0) {
 		mine->beyond--;
+		return TOO_DEEP;
 	} else {
 		return s->start_ >= mine->settled_ns ? BEGUN_ELSEWHERE : SHOWN_ALREADY;
 	}
@@ -211,10 +231,12 @@ void mew_section_put_(const struct mew_section *s)
 		.time_ns = s->start_,
 		.value = mew_os_now_ns() - s->start_,
 	};
-	enum closing how = IN_ORDER;
+	enum closing how = TOO_DEEP;
 
 	if (s->stream_ == NULL)
 		how = close_section(s, r.time_ns + r.value);
+	if (how == IN_ORDER && write_at_once != NULL)
+		r.kind = MEW_TRACE_END;
 	if (how == BEGUN_ELSEWHERE) /* this thread did something else meanwhile */
 		r.kind = MEW_TRACE_ASYNC;
 	if (how != SHOWN_ALREADY)

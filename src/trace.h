@@ -11,7 +11,16 @@
 #define MEW_TRACE_RECORDS 16384u       /* in each ring */
 #define MEW_TRACE_OWN_TID 0x800000     /* benchmark thread i of any block; above what the kernel hands out */
 
-enum mew_trace_kind { MEW_TRACE_SLICE, MEW_TRACE_UNFINISHED, MEW_TRACE_ASYNC, MEW_TRACE_MARK, MEW_TRACE_COUNTER };
+enum mew_trace_kind {
+	MEW_TRACE_SLICE,
+	MEW_TRACE_UNFINISHED,
+	MEW_TRACE_BEGIN,          /* of a section, where mew_trace_at_once() asks for it; then one of these two ends it: */
+	MEW_TRACE_END,
+	MEW_TRACE_UNFINISHED_END,
+	MEW_TRACE_ASYNC,
+	MEW_TRACE_MARK,
+	MEW_TRACE_COUNTER
+};
 
 struct mew_trace_record {
 	enum mew_trace_kind kind;
@@ -67,6 +76,12 @@ void mew_trace_thread_leave(const char *name);
 
 /* In a forked child: what was recorded before is the parent's, and the calling thread is the only one. */
 void mew_trace_forked(void);
+
+/*
+ * From now on `write` is called behind each record, on its thread, and a section that begins is a record too: for a
+ * process that may end without a word. NULL: records wait in the rings.
+ */
+void mew_trace_at_once(void (*write)(void));
 
 /* Sections that are open on the calling thread. */
 unsigned mew_trace_sections(void);

@@ -161,6 +161,11 @@ static bool read_own(struct mew_trace_source *s, const struct mew_trace_event *e
 		s->is_ours = mew_slice_i64(mew_slice_member(e->args, "zero_ns"), &value) && value >= 0 && value <= INT64_MAX / 4;
 		if (s->is_ours)
 			s->zero_ns = value;
+		s->unended = mew_slice_member(e->args, "ends").n == 4;
+		return true;
+	}
+	if (mew_slice_is(e->name, "mew_end")) {
+		s->unended = false;
 		return true;
 	}
 	if (mew_slice_is(e->name, "mew_thinned")) {

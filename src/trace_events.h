@@ -41,6 +41,7 @@ struct mew_trace_source { /* one file of events */
 	/* returned */
 	bool cut;          /* it is an array that lacks its end */
 	bool torn;         /* mew's own, and its last line lacks its end: the process or the disk came to one */
+	bool unended;      /* mew's own, and its process did not close it, as exit() would: its last records were not written */
 	bool is_ours;      /* a mew process wrote it: times are of CLOCK_MONOTONIC, from zero_ns on */
 	int64_t zero_ns;
 	uint64_t bad;      /* events left out, and why the first of them was */

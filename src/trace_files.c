@@ -149,6 +149,9 @@ void mew_trace_files_tell(const struct mew_trace_source *s, void (*say)(const ch
 	if (s->torn)
 		complain(say, s->name, ": it breaks off in a line, since its process was killed or the disk was full; "
 				       "what came then is missing");
+	else if (s->unended)
+		complain(say, s->name, ": its process was killed, or left by _exit() or exec; what it recorded in its last body "
+				       "may be missing");
 	if (s->bad == 0)
 		return;
 	(void)snprintf(line, sizeof line, "%.200s: %llu events left out; %s", s->name, (unsigned long long)s->bad,

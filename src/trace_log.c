@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,10 +28,11 @@
 static struct {
 	pthread_mutex_t lock;
 	int pid;             /* of the process that began it: a forked child must not write for it */
-	bool is_main, is_forked;
+	bool is_main, is_forked; /* forked: each record is written at once */
 	struct mew_trace_fragment file;
-	uint64_t zero_ns, lost_said, spans;
+	uint64_t zero_ns, lost_before, lost_said, spans; /* lost before this trace, and said to be in its file */
 	struct mew_trace_text text;
+	uint64_t *unwritten; /* records that forked children could not write; shared with them, atomic. NULL: no memory */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER, .file = { .fd = -1 } };
 
 /* --- the file --------------------------------------------------------------------------------------------------- */
@@ -105,7 +107,8 @@ static void head(void)
 
 	mew_trace_text_add(&state.text, "[\n");
 	event("M", NULL, "mew_trace", 0);
-	mew_trace_text_add(&state.text, ",\"args\":{\"schema\":1,\"clock\":\"monotonic\",\"zero_ns\":\"%" PRIu64 "\"}", state.zero_ns);
+	mew_trace_text_add(&state.text, ",\"args\":{\"schema\":1,\"clock\":\"monotonic\",\"zero_ns\":\"%" PRIu64 "\"%s}", state.zero_ns,
+			   state.is_forked ? "" : ",\"ends\":true");
 	done();
 	if (state.is_main) {
 		metadata("process_name", 0, "name", "mew");
@@ -142,6 +145,26 @@ static void release(void)
 
 /* --- begin and end ---------------------------------------------------------------------------------------------- */
 
+/* Behind each record of a forked child, which may leave by _exit(), exec or a signal: then nothing else would be written. */
+static void write_at_once(void)
+{
+	int saved = errno, cancel;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	mew_trace_drain();
+	if (state.file.failed && state.unwritten != NULL)
+		(void)__atomic_fetch_add(state.unwritten, 1, __ATOMIC_RELAXED);
+	(void)pthread_setcancelstate(cancel, NULL);
+	errno = saved;
+}
+
+static void share_count(void)
+{
+	void *page = mmap(NULL, sizeof *state.unwritten, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	state.unwritten = page != MAP_FAILED ? page : NULL;
+}
+
 /* A forked child of a process with a fragment writes one of its own; one of the process that asked for the trace has none. */
 static void begin_in_child(void)
 {
@@ -152,10 +175,23 @@ static void begin_in_child(void)
 	state.pid = (int)getpid();
 	state.is_forked = true;
 	state.text.used = 0;
-	state.lost_said = 0;
+	state.lost_before = state.lost_said = 0;
 	mew_trace_forked();
+	mew_trace_at_once(write_at_once);
 	if (state.is_main)
 		__atomic_store_n(&mew_trace_active_, 0, __ATOMIC_RELEASE);
+}
+
+/* Of threads without a place, of full rings and files, and of children. */
+static uint64_t count_lost(void)
+{
+	uint64_t lost = __atomic_load_n(&mew_trace_threads_.lost, __ATOMIC_RELAXED);
+
+	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++)
+		lost += mew_ring_dropped(&mew_trace_threads_.list[i].ring);
+	if (!state.is_forked && state.unwritten != NULL)
+		lost += __atomic_load_n(state.unwritten, __ATOMIC_RELAXED);
+	return lost - state.lost_before;
 }
 
 int mew_trace_log_begin(const char *directory, const char *path, struct mew_error *err)
@@ -172,24 +208,18 @@ int mew_trace_log_begin(const char *directory, const char *path, struct mew_erro
 	state.zero_ns = mew_os_now_ns();
 	state.is_main = path != NULL;
 	state.is_forked = false;
+	mew_trace_at_once(NULL);
 	if (!watches_forks)
 		watches_forks = pthread_atfork(NULL, NULL, begin_in_child) == 0;
+	if (state.unwritten == NULL)
+		share_count();
+	state.lost_before += count_lost();
+	state.lost_said = 0;
 	state.text.used = 0;
 	if (path != NULL)
 		head();
 	__atomic_store_n(&mew_trace_active_, 1, __ATOMIC_RELEASE);
 	return MEW_OK;
-}
-
-void mew_trace_log_end(void)
-{
-	if (!mew_trace_is_on())
-		return;
-	mew_trace_settle(0);
-	mew_trace_drain();
-	__atomic_store_n(&mew_trace_active_, 0, __ATOMIC_RELEASE);
-	if (state.pid == (int)getpid())
-		mew_trace_fragment_close(&state.file);
 }
 
 /* A lock of flock() is held by all descriptors that were made of one another. */
@@ -244,81 +274,67 @@ static void put_span(const struct mew_trace_record *r, int tid, const struct mew
 	done();
 }
 
-static void put_counter(const char *name, const char *series, uint64_t time_ns, uint64_t value)
+static void put_counter(const struct mew_trace_record *r)
 {
-	event("C", NULL, name, 0);
-	at_time(time_ns);
-	mew_trace_text_add(&state.text, ",\"args\":{\"%s\":%" PRIu64 "}", series, value);
+	event("C", NULL, r->name, 0);
+	at_time(r->time_ns);
+	mew_trace_text_add(&state.text, ",\"args\":{\"%s\":%" PRIu64 "}", r->group, r->value);
 	done();
 }
 
-static void put_record(const struct mew_trace_record *r, int tid)
+static void put_record(const struct mew_trace_record *r, int tid, const struct mew_trace_args *args)
 {
-	switch (r->kind) {
-	case MEW_TRACE_SLICE:
-	case MEW_TRACE_UNFINISHED:
-		event("X", r->group, r->name, tid);
-		at_time(r->time_ns);
-		at("dur", r->value > 0 ? r->value : 1);
-		if (r->kind == MEW_TRACE_UNFINISHED)
-			mew_trace_text_add(&state.text, ",\"args\":{\"unfinished\":true}");
-		done();
-		break;
-	case MEW_TRACE_ASYNC:
-		put_span(r, tid, NULL);
-		break;
-	case MEW_TRACE_MARK:
-		event("i", r->group, r->name, tid);
-		mew_trace_text_add(&state.text, ",\"s\":\"t\"");
-		at_time(r->time_ns);
-		done();
-		break;
-	case MEW_TRACE_COUNTER:
-		put_counter(r->name, r->group, r->time_ns, r->value);
-		break;
+	static const struct mew_trace_args unfinished = { .used = 1, .text = "\"unfinished\":true" };
+	bool is_slice = r->kind == MEW_TRACE_SLICE || r->kind == MEW_TRACE_UNFINISHED;
+	bool is_end = r->kind == MEW_TRACE_END || r->kind == MEW_TRACE_UNFINISHED_END;
+
+	if (r->kind == MEW_TRACE_ASYNC) {
+		put_span(r, tid, args);
+		return;
 	}
+	if (r->kind == MEW_TRACE_COUNTER) {
+		put_counter(r);
+		return;
+	}
+	event(is_slice ? "X" : is_end ? "E" : r->kind == MEW_TRACE_BEGIN ? "B" : "i", r->group, r->name, tid);
+	if (r->kind == MEW_TRACE_MARK)
+		mew_trace_text_add(&state.text, ",\"s\":\"t\"");
+	at_time(is_end ? r->time_ns + r->value : r->time_ns);
+	if (is_slice)
+		at("dur", r->value > 0 ? r->value : 1);
+	put_args(r->kind == MEW_TRACE_UNFINISHED || r->kind == MEW_TRACE_UNFINISHED_END ? &unfinished : args);
+	done();
+}
+
+/* On the calling thread's line. */
+static void put_here(const struct mew_trace_record *r, const struct mew_trace_args *args)
+{
+	if (!ready())
+		return;
+	put_record(r, shown_tid(), args);
+	release();
 }
 
 void mew_trace_slice(const struct mew_trace_slice *s)
 {
-	if (!ready())
-		return;
-	event("X", s->category, s->name, shown_tid());
-	at_time(s->start_ns);
-	at("dur", s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 1);
-	put_args(s->args);
-	done();
-	release();
+	put_here(&(struct mew_trace_record){ MEW_TRACE_SLICE, s->category, s->name, s->start_ns,
+					     s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 0 }, s->args);
 }
 
 void mew_trace_mark(const char *category, const char *name, uint64_t time_ns, const struct mew_trace_args *args)
 {
-	if (!ready())
-		return;
-	event("i", category, name, shown_tid());
-	mew_trace_text_add(&state.text, ",\"s\":\"t\"");
-	at_time(time_ns);
-	put_args(args);
-	done();
-	release();
+	put_here(&(struct mew_trace_record){ MEW_TRACE_MARK, category, name, time_ns, 0 }, args);
 }
 
 void mew_trace_span(const char *category, const char *name, uint64_t start_ns, uint64_t end_ns, const struct mew_trace_args *args)
 {
-	const struct mew_trace_record r = { MEW_TRACE_ASYNC, category, name, start_ns, end_ns > start_ns ? end_ns - start_ns : 1 };
-
-	if (!ready())
-		return;
-	put_span(&r, shown_tid(), args);
-	release();
+	put_here(&(struct mew_trace_record){ MEW_TRACE_ASYNC, category, name, start_ns,
+					     end_ns > start_ns ? end_ns - start_ns : 0 }, args);
 }
 
 void mew_trace_counter(const char *name, const char *series, uint64_t time_ns, uint64_t value)
 {
-	if (!ready())
-		return;
-	put_counter(name, series, time_ns, value);
-	release();
+	put_here(&(struct mew_trace_record){ MEW_TRACE_COUNTER, series, name, time_ns, value }, NULL);
 }
 
 int mew_trace_track(void)
@@ -404,6 +420,7 @@ static void announce(struct mew_trace_thread *t)
 static void drain_thread(struct mew_trace_thread *t)
 {
 	int use = __atomic_load_n(&t->use, __ATOMIC_ACQUIRE);
+	enum mew_trace_kind unfinished = state.is_forked ? MEW_TRACE_UNFINISHED_END : MEW_TRACE_UNFINISHED;
 	bool gone;
 	struct mew_trace_record r;
 
@@ -412,19 +429,20 @@ static void drain_thread(struct mew_trace_thread *t)
 	gone = use == MEW_TRACE_LEFT || is_gone(t->owner); /* before the ring is emptied: nothing can follow */
 	while (mew_ring_pop(&t->ring, &r)) {
 		if (state.file.written >= RECORDS_MAX) { /* more than is read makes a file that nobody sees */
-			(void)__atomic_fetch_add(&mew_trace_threads_.lost, 1, __ATOMIC_RELAXED);
+			if (r.kind != MEW_TRACE_BEGIN) /* its end counts */
+				(void)__atomic_fetch_add(&mew_trace_threads_.lost, 1, __ATOMIC_RELAXED);
 			continue;
 		}
 		announce(t);
-		put_record(&r, state.is_main && t->tid == state.pid ? MEW_TRACE_MAIN_TID : t->tid);
+		put_record(&r, state.is_main && t->tid == state.pid ? MEW_TRACE_MAIN_TID : t->tid, NULL);
 	}
 	while (gone && t->nopen > 0) {
 		const struct mew_trace_open *o = &t->open[--t->nopen];
 
 		announce(t);
-		put_record(&(struct mew_trace_record){ MEW_TRACE_UNFINISHED, "section", o->name, o->start_ns,
+		put_record(&(struct mew_trace_record){ unfinished, "section", o->name, o->start_ns,
 						       mew_os_now_ns() - o->start_ns },
-			   t->tid);
+			   t->tid, NULL);
 	}
 	if (gone) {
 		__atomic_store_n(&t->use, MEW_TRACE_FREE, __ATOMIC_RELEASE);
@@ -441,25 +459,44 @@ static bool anything_waits(void)
 		if (use == MEW_TRACE_LEFT || (use == MEW_TRACE_USED && __atomic_load_n(&t->ring.head, __ATOMIC_ACQUIRE) != t->ring.tail))
 			return true;
 	}
-	return __atomic_load_n(&mew_trace_threads_.lost, __ATOMIC_RELAXED) != state.lost_said;
+	return count_lost() != state.lost_said;
+}
+
+/* A line for each record that is lost would fill the file of a child that writes at once: there, when it has doubled. */
+static void say_lost(bool at_end)
+{
+	uint64_t lost = count_lost();
+
+	if (lost == state.lost_said || (state.is_forked && !at_end && lost / 2 < state.lost_said))
+		return;
+	event("M", NULL, "mew_dropped", 0);
+	mew_trace_text_add(&state.text, ",\"args\":{\"records\":%" PRIu64 "}", lost);
+	done();
+	state.lost_said = lost;
 }
 
 void mew_trace_drain(void)
 {
-	uint64_t lost;
-
 	if (!mew_trace_is_on() || !anything_waits() || !ready())
 		return;
 	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++)
 		drain_thread(&mew_trace_threads_.list[i]);
-	lost = __atomic_load_n(&mew_trace_threads_.lost, __ATOMIC_RELAXED);
-	for (unsigned i = 0; i < MEW_TRACE_THREADS; i++)
-		lost += mew_ring_dropped(&mew_trace_threads_.list[i].ring);
-	if (lost != state.lost_said) {
-		event("M", NULL, "mew_dropped", 0);
-		mew_trace_text_add(&state.text, ",\"args\":{\"records\":%" PRIu64 "}", lost);
-		done();
-		state.lost_said = lost;
-	}
+	say_lost(false);
 	release();
+}
+
+void mew_trace_log_end(void)
+{
+	if (!mew_trace_is_on())
+		return;
+	mew_trace_settle(0);
+	mew_trace_drain();
+	if (state.file.fd >= 0 && ready()) {
+		say_lost(true);
+		metadata("mew_end", 0, "by", "exit");
+		release();
+	}
+	__atomic_store_n(&mew_trace_active_, 0, __ATOMIC_RELEASE);
+	if (state.pid == (int)getpid())
+		mew_trace_fragment_close(&state.file);
 }

@@ -185,9 +185,9 @@ static void write_other(struct mew_writer *w, const struct job *j)
 
 	mew_writef(w, "],\"otherData\":{\"mew\":\"%s\",\"epoch_ns\":\"%lld\",\"fragments\":%zu,\"bad_events\":%llu,", MEW_VERSION,
 		   (long long)epoch, m->fragments, (unsigned long long)m->bad);
-	mew_writef(w, "\"dropped_events\":%llu,\"lost_records\":%llu,\"torn_fragments\":%llu,\"rebased_ns\":%lld,",
+	mew_writef(w, "\"dropped_events\":%llu,\"lost_records\":%llu,\"torn_fragments\":%llu,\"unended_fragments\":%llu,\"rebased_ns\":%lld,",
 		   (unsigned long long)m->dropped, (unsigned long long)m->lost,
-		   (unsigned long long)m->torn, (long long)j->rebased_ns);
+		   (unsigned long long)m->torn, (unsigned long long)m->unended, (long long)j->rebased_ns);
 	mew_writef(w, "\"samples_left_out\":%llu,", (unsigned long long)m->thinned);
 	mew_writef(w, "\"clock_step_ns\":%lld,\"suspended_ns\":%lld}}\n", (long long)step_of(m), (long long)sleep_of(m));
 }
@@ -266,6 +266,7 @@ static int read_files(struct job *j, struct mew_error *err)
 		status = mew_trace_files_sweep(&j->files, m->directory, &j->events, m->say, err);
 	for (size_t i = 0; i < j->files.n; i++) {
 		m->torn += j->files.list[i].torn;
+		m->unended += j->files.list[i].unended;
 		m->bad += j->files.list[i].bad;
 		m->lost += j->files.list[i].lost;
 		m->thinned += j->files.list[i].thinned;

@@ -32,6 +32,7 @@ struct mew_trace_merge {
 	uint64_t bad, dropped, lost, thinned;
 	uint64_t far, beyond; /* of those dropped: a day or more outside the run; of more processes than are shown */
 	uint64_t torn; /* mew's own files that break off in a line */
+	uint64_t unended; /* those whose process ended before it had written all, torn or not */
 };
 
 /*

@@ -203,6 +203,7 @@ static void pair_begins(struct mew_trace_events *events)
 			open[depth++] = e;
 		} else if (depth > 0) {
 			become_slice(open[--depth], e->ts_ns);
+			open[depth]->unfinished = mew_slice_member(e->args, "unfinished").n == 4; /* true */
 			e->dropped = true; /* it is part of the slice now, and no loss */
 		} else {
 			drop(events, e);

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +107,47 @@ MEW_BENCHMARK_NAMED(forks, "forks")
 		exit(0);
 	}
 	(void)waitpid(child, NULL, 0);
+	MEW_LOOP(st)
+		mew_clobber();
+}
+
+/* Children that end without a word: whatever they have recorded by then is on the timeline. */
+static void end_in_silence(const char *how)
+{
+	char name[60];
+
+	mew_section("ended in time")
+		mew_mark(how);
+	(void)snprintf(name, sizeof name, "open when it ended by %s", how);
+	(void)mew_section_begin(mew_trace_name(name));
+	if (strcmp(how, "a signal") == 0)
+		(void)raise(SIGKILL);
+	if (strcmp(how, "exec") == 0)
+		(void)execl("/bin/true", "true", (char *)NULL);
+	_exit(0);
+}
+
+MEW_BENCHMARK_NAMED(silent, "silent")
+{
+	static const char *const ways[] = { "_exit", "a signal", "exec" };
+
+	(void)fflush(NULL);
+	MEW_LOOP(st) {
+		for (size_t i = 0; i < 3; i++) {
+			pid_t child = fork();
+
+			if (child == 0)
+				end_in_silence(ways[i]);
+			(void)waitpid(child, NULL, 0);
+		}
+	}
+}
+
+/* The benchmark process itself is killed in a body that has recorded something. */
+MEW_BENCHMARK_NAMED(dies, "dies")
+{
+	mew_mark("before it died");
+	(void)raise(SIGKILL);
 	MEW_LOOP(st)
 		mew_clobber();
 }

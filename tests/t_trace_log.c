@@ -114,7 +114,7 @@ static void what_does_not_fit_is_counted(void **data)
 	mew_trace_log_end();
 	text = rig_get_file(path);
 	free(text);
-	(void)snprintf(path, sizeof path, "tail -n 1 %s.out | grep -q '\"records\":7}'", rig_folder);
+	(void)snprintf(path, sizeof path, "grep mew_dropped %s.out | tail -n 1 | grep -q '\"records\":7}'", rig_folder);
 	assert_int_equal(system(path), 0);
 }
 
@@ -139,7 +139,7 @@ static void a_process_writes_no_more_than_is_read(void **data)
 	assert_in_range(st.st_size, MEW_FRAGMENT_MAX / 4, MEW_FRAGMENT_MAX);
 	assert_int_equal(mew_trace_check(path, rig_say, &v, &err), MEW_OK);
 	assert_in_range(v.events, 10000, 29 * MEW_TRACE_RECORDS);
-	(void)snprintf(path, sizeof path, "tail -n 1 %s.out | grep -q '\"mew_dropped\".*\"records\":[1-9]'", rig_folder);
+	(void)snprintf(path, sizeof path, "tail -n 2 %s.out | grep -q '\"mew_dropped\".*\"records\":[1-9]'", rig_folder);
 	assert_int_equal(system(path), 0);
 }
 
@@ -229,6 +229,58 @@ static void the_child_of_a_thread_without_a_place_has_one(void **data)
 		assert_int_equal(pthread_join(ids[i], NULL), 0);
 	mew_trace_log_end();
 	(void)snprintf(command, sizeof command, "grep -q 'in the child' %s/mew-*.json", rig_folder);
+	assert_int_equal(system(command), 0);
+}
+
+/* The directory went away: the child has nowhere to write, and its parent, which has its file open, counts. */
+static void what_a_child_cannot_write_is_counted_by_its_parent(void **data)
+{
+	char command[200];
+	struct mew_error err;
+	pid_t child;
+	int status;
+
+	(void)data;
+	assert_int_equal(mew_trace_log_begin(rig_folder, NULL, &err), MEW_OK);
+	mew_mark("first");
+	mew_trace_drain();
+	(void)snprintf(command, sizeof command, "mv %s %s.own", rig_folder, rig_folder);
+	assert_int_equal(system(command), 0);
+	child = fork();
+	if (child == 0) {
+		for (int i = 0; i < 3; i++)
+			mew_mark("nowhere to go");
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	(void)snprintf(command, sizeof command, "mv %s.own %s", rig_folder, rig_folder);
+	assert_int_equal(system(command), 0);
+	mew_trace_log_end();
+	(void)snprintf(command, sizeof command, "grep -q '\"mew_dropped\".*\"records\":3}' %s/mew-*.json", rig_folder);
+	assert_int_equal(system(command), 0);
+}
+
+/* In a child each record is a write; one that is past its limit still says what it lost, and keeps to the limit. */
+static void a_child_writes_no_more_than_is_read(void **data)
+{
+	char command[300];
+	struct mew_error err;
+	pid_t child;
+
+	(void)data;
+	assert_int_equal(mew_trace_log_begin(rig_folder, NULL, &err), MEW_OK);
+	child = fork();
+	if (child == 0) {
+		memset(command, 'x', sizeof command - 1);
+		command[sizeof command - 1] = '\0';
+		for (int i = 0; i < 110000; i++)
+			mew_mark(command);
+		_exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
+	mew_trace_log_end();
+	(void)snprintf(command, sizeof command, "n=$(grep -c mew_dropped %s/mew-*.json) && [ $n -gt 3 ] && [ $n -lt 20 ]",
+		       rig_folder);
 	assert_int_equal(system(command), 0);
 }
 
@@ -381,6 +433,8 @@ int main(void)
 		cmocka_unit_test(a_process_writes_no_more_than_is_read),
 		cmocka_unit_test(a_thread_without_a_place_gets_one_that_is_freed),
 		cmocka_unit_test(the_child_of_a_thread_without_a_place_has_one),
+		cmocka_unit_test(what_a_child_cannot_write_is_counted_by_its_parent),
+		cmocka_unit_test(a_child_writes_no_more_than_is_read),
 		cmocka_unit_test(nothing_is_taken_without_a_trace),
 		cmocka_unit_test(a_section_that_ends_before_it_starts_is_refused),
 		cmocka_unit_test(a_directory_that_is_a_link_is_refused),

@@ -295,6 +295,30 @@ run grep -c '"ph":"b".*"name":"ended elsewhere"' wild.json
 check "... a section that another thread ended is on a line of its own" 0 '^[1-9]'
 sound wild.json "... and the trace is sound"
 
+# children that leave without a word, and a benchmark process that does
+run "$mew" run --max-time 0.001 --min-warmup-time 0.001 -k silent --trace=silent.json "$bench"
+check "children that leave by _exit(), a signal or exec" 0 'silent' 'wrote silent.json ([0-9]* events)$'
+for how in _exit 'a signal' exec; do
+	run sh -c 'grep -c "\"ph\":\"i\".*\"name\":\"$1\"" silent.json' sh "$how"
+	cp out marks
+	check "... what one recorded before $how is there" 0 '^[1-9]'
+	run sh -c 'grep -c "\"ph\":\"X\".*\"name\":\"open when it ended by $1\".*\"unfinished\":true" silent.json' sh "$how"
+	cp out sections
+	check "... and so is the section that was open" 0 '^[1-9]'
+	run cmp marks sections
+	check "... each time" 0
+done
+run sh -c 'grep "\"name\":\"ended in time\"" silent.json | grep -c unfinished'
+check "... a section that ended in time is whole" 1 '^0$'
+grep -q '"lost_records":0,.*"unended_fragments":0' silent.json
+result "... and nothing is counted as lost" $?
+sound silent.json "... and the trace is sound"
+run "$mew" run $fast -k 'first|dies' --trace=dies.json "$bench"
+check "a benchmark process that is killed" 1 'first' 'mew-[0-9]*-.*\.json: its process was killed, or left by _exit() or exec; .* may be missing'
+run grep -c '"unended_fragments":[1-9]' dies.json
+check "... is counted in the trace" 0 '^1$'
+sound dies.json "... which is sound"
+
 # killed in the middle
 FX_TRACE_KILL=1 "$mew" run $fast -k 'first|killer' --trace=k.json "$bench" >out 2>err </dev/null
 code=$?

@@ -4,7 +4,8 @@
  *
  * Names are not copied: they are literals, or come from mew_trace_name(). Times are nanoseconds of mew_trace_now().
  * Records wait in a ring of fixed size for each thread and are written between the bodies of benchmarks and at exit; what
- * does not fit is dropped and counted. Nothing here allocates or takes a lock, but for mew_trace_name().
+ * does not fit is dropped and counted. Nothing here allocates or takes a lock, but for mew_trace_name(). In a child made by
+ * fork(), which may leave by _exit() or a signal, each record is written at once instead, by system calls.
  */
 #ifndef MEW_TRACE_H
 #define MEW_TRACE_H
