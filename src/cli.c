@@ -472,7 +472,7 @@ int mew_cli_parse(struct mew_cli *c, enum mew_cli_command command, int argc, cha
 	bool record = command == MEW_CLI_RECORD;
 	int code;
 
-	*c = (struct mew_cli){ .passes = { !record, false, false }, .host = { .capture = true }, .record = record };
+	*c = (struct mew_cli){ .passes = { !record, false, false }, .host = { .capture = true, .say = mew_cli_say }, .record = record };
 	mew_plan_defaults(&c->plan);
 	if (record) {
 		c->plan.interval = 0.001;

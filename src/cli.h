@@ -118,5 +118,7 @@ int mew_cli_check_servers(const struct mew_cli *c);
 
 /* "mew: <text>" on standard error. */
 void mew_cli_complain(const char *format, ...) MEW_PRINTF(1, 2);
+/* The same for one text: what a struct mew_host_options says by. */
+void mew_cli_say(const char *text);
 
 #endif

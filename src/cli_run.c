@@ -58,6 +58,11 @@ const volatile int *mew_cli_catch_interrupts(void)
 	return &interrupted;
 }
 
+void mew_cli_say(const char *text)
+{
+	mew_cli_complain("%s", text);
+}
+
 bool mew_cli_interrupted(void)
 {
 	return interrupted != 0;

@@ -194,7 +194,7 @@ static int launch(const struct mew_guest_host *h, const struct mew_guest_request
 	if (failure == 0)
 		return pid;
 	if (pid > 0)
-		(void)mew_launch_end(pid, false, NULL);
+		(void)mew_launch_end(pid, MEW_PATIENCE_NS, NULL);
 	return mew_launch_refused(h->program, failure, err);
 }
 
@@ -262,7 +262,7 @@ bool mew_guest_look(struct mew_guest_host *h, const struct mew_guest_request *rq
 		(void)kill(-p->pid, SIGKILL);
 		*end = MEW_GUEST_ENDED;
 	} else if (cancelled || (limit_ns > 0 && (double)(mew_os_now_ns() - p->since_ns) > limit_ns)) {
-		*wait_status = mew_launch_end(p->pid, true, NULL);
+		*wait_status = mew_launch_end(p->pid, 0, NULL);
 		(void)take_frames(h, rq, &p->at);
 		*end = cancelled ? MEW_GUEST_CANCELLED : MEW_GUEST_TIMED_OUT;
 	} else {

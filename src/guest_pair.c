@@ -197,7 +197,7 @@ static int start_both(struct mew_guest_pair *p, const struct mew_guest_request r
 		if (status == MEW_OK)
 			continue;
 		if (i > 0)
-			(void)mew_launch_end(p->host[first].process.pid, true, NULL);
+			(void)mew_launch_end(p->host[first].process.pid, 0, NULL);
 		return mew_side_failed(side, status, err);
 	}
 	return MEW_OK;

@@ -24,11 +24,13 @@
 #include <unistd.h>
 
 #define HELLO_NS ((uint64_t)20 * 1000000000u)
+#define LINGER_NS UINT64_C(100000000) /* for the exit of a program that is known to hang there */
 
 /* Reap the worker; its wait status. had_to_kill as in launch.h. */
 static int end_worker(struct mew_host *h, bool kill_first, bool *had_to_kill)
 {
-	int status = mew_launch_end(h->pid, kill_first, had_to_kill);
+	uint64_t patience_ns = kill_first ? 0 : h->lingers ? LINGER_NS : MEW_PATIENCE_NS;
+	int status = mew_launch_end(h->pid, patience_ns, had_to_kill);
 
 	mew_trace_command(h->program, h->program, h->started_ns, status);
 	h->pid = 0;
@@ -309,6 +311,7 @@ int mew_host_share(struct mew_host *h, const struct mew_host *from, struct mew_e
 {
 	init(h, from->program, from->options);
 	h->is_shared = true;
+	h->lingers = from->lingers;
 	h->cases = from->cases;
 	h->ncases = from->ncases;
 	h->facts = from->facts;
@@ -318,13 +321,30 @@ int mew_host_share(struct mew_host *h, const struct mew_host *from, struct mew_e
 	return open_output(h, err);
 }
 
+/* A gate starts hundreds of workers: without a word, and waiting for each, it would take minutes longer. */
+static void note_lingering(struct mew_host *h)
+{
+	char line[400];
+
+	if (!h->lingers && !h->is_shared && h->options->say != NULL) { /* that of the shared one says it */
+		(void)snprintf(line, sizeof line, "%.200s: its process hangs at its exit, when all is measured (atexit, destructors, a "
+						  "tear-down): it was killed after 2 s, and later ones have 0.1 s", h->program);
+		h->options->say(line);
+	}
+	h->lingers = true;
+}
+
 void mew_host_retire(struct mew_host *h)
 {
+	bool had_to_kill = false;
+
 	if (h->fd >= 0) { /* an end of file tells the worker to leave; it tears down what is open */
 		(void)shutdown(h->fd, SHUT_WR);
 		if (h->pid > 0)
-			(void)end_worker(h, false, NULL);
+			(void)end_worker(h, false, &had_to_kill);
 	}
+	if (had_to_kill)
+		note_lingering(h);
 	mew_host_kill(h);
 }
 

@@ -25,6 +25,7 @@ struct mew_host_options {
 	const char *allocator;  /* file whose malloc its workers use; NULL: what they are linked with */
 	bool apart;             /* a worker for each case */
 	int inherited;          /* a descriptor that workers keep under its number; 0: none */
+	void (*say)(const char *text); /* a line for the user, on the thread that drives the host; may be NULL */
 };
 
 struct mew_host {
@@ -48,6 +49,7 @@ struct mew_host {
 	bool preloaded;         /* it was started with a preload */
 	bool used;              /* this worker has opened a case */
 	bool threaded;          /* this worker ran a case with threads */
+	bool lingers;           /* a worker had to be killed at its exit: later ones get less time for that */
 	uint64_t deadline_ns;   /* of the open case */
 	uint32_t deadline_item;
 	struct mew_wire in, out;

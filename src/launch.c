@@ -142,8 +142,6 @@ int mew_launch_worker(const struct mew_launch *s, struct mew_error *err)
 	return -1;
 }
 
-#define PATIENCE_NS 2000000000u
-
 /* Sleep until the process has ended, or for two milliseconds where the kernel has no descriptor for processes (5.2). */
 static void await_end(int pidfd, uint64_t left_ns)
 {
@@ -157,10 +155,10 @@ static void await_end(int pidfd, uint64_t left_ns)
 }
 
 /* Did it leave by itself, in time? Then it is reaped. */
-static bool has_left(int pid, int *status)
+static bool has_left(int pid, uint64_t patience_ns, int *status)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	uint64_t deadline = mew_os_now_ns() + PATIENCE_NS, now;
+	uint64_t deadline = mew_os_now_ns() + patience_ns, now;
 	bool left;
 
 	while (!(left = waitpid(pid, status, WNOHANG) == pid) && (now = mew_os_now_ns()) < deadline)
@@ -170,14 +168,14 @@ static bool has_left(int pid, int *status)
 	return left;
 }
 
-int mew_launch_end(int pid, bool kill_first, bool *had_to_kill)
+int mew_launch_end(int pid, uint64_t patience_ns, bool *had_to_kill)
 {
 	int status = 0;
-	bool left = !kill_first && has_left(pid, &status);
+	bool left = patience_ns > 0 && has_left(pid, patience_ns, &status);
 
 	(void)kill(-pid, SIGKILL);
 	if (had_to_kill != NULL)
-		*had_to_kill = !kill_first && !left;
+		*had_to_kill = patience_ns > 0 && !left;
 	if (left)
 		return status;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

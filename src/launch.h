@@ -27,12 +27,14 @@ int mew_launch_worker(const struct mew_launch *s, struct mew_error *err);
 int mew_launch_refused(const char *program, int failure, struct mew_error *err);
 
 /*
- * Reap the worker and kill what its group left behind; returns its wait status. Without kill_first it gets two seconds
- * to leave by itself.
+ * Reap the worker and kill what its group left behind; returns its wait status.
  *
- * had_to_kill  whether those were not enough, so that the signal in the status is ours; may be NULL
+ * patience_ns  how long it has to leave by itself; 0: it is killed at once
+ * had_to_kill  whether that was not enough, so that the signal in the status is ours; may be NULL
  */
-int mew_launch_end(int pid, bool kill_first, bool *had_to_kill);
+int mew_launch_end(int pid, uint64_t patience_ns, bool *had_to_kill);
+
+#define MEW_PATIENCE_NS UINT64_C(2000000000) /* for what a program does at its exit */
 
 /* "exited with code 3", "killed by signal 11 (Segmentation fault)". */
 void mew_launch_describe(int wait_status, char *text, size_t size);

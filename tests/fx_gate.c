@@ -6,7 +6,7 @@
  *              a block; "idle" does nothing and says so to its check; "half" declares half the bytes; "fickle" allocates
  *              another number of blocks from process to process; "rude" prints, reads, and goes elsewhere; "loose" leaves
  *              a process in a session of its own; "stuck" does that and never ends a sample; "unable" skips; "late" does so from
- *              its ninth process on; "other" (compiled in) has further cases; "five" has turns of five iterations in one
+ *              its ninth process on; "linger" hangs at its exit; "other" (compiled in) has further cases; "five" has turns of five iterations in one
  *              of them, not seven
  */
 #ifndef _GNU_SOURCE
@@ -99,6 +99,12 @@ static const char *did_it(struct mew_state *st, void *arg)
 	(void)st;
 	(void)arg;
 	return is_named("idle") ? "nothing was decoded" : NULL;
+}
+
+__attribute__((destructor)) static void linger(void)
+{
+	while (is_named("linger"))
+		(void)pause();
 }
 
 MEW_BENCHMARK(spin, .expect = did_it)

@@ -15,7 +15,7 @@ case $srcdir in /*) ;; *) srcdir=$PWD/$srcdir ;; esac
 . "$srcdir/tests/tap.sh"
 XDG_STATE_HOME=$work/state # no calibration but ours
 export XDG_STATE_HOME
-for copy in base head half fickle-base fickle-head rude loose stuck allocs unable unable-too late late-too; do
+for copy in base head half fickle-base fickle-head rude loose stuck linger allocs unable unable-too late late-too; do
 	cp "$builddir/tests/fx_gate" "./fx-$copy" || exit 99
 done
 is() { # NAME GOT WANTED
@@ -113,6 +113,9 @@ is "and the files are where they were asked for" "$([ -s rude-out/mew-gate.md ] 
 gate loose -k spin --memory 0
 check "one that leaves a process in its own session is measured" 0 'verdict: PASS'
 ended "and nothing is left of it" "FX_NAP=$nap"
+gate linger -k spin --memory 0
+check "one that hangs at its exit is measured" 0 'verdict: PASS' 'fx-linger: its process hangs at its exit'
+is "which is said once" "$(grep -c 'hangs at its exit' err)" 1
 gate stuck -k spin --memory 0 --timeout 0.5
 check "one that never ends is invalid after --timeout" 4 'did not end within --timeout'
 ended "and nothing is left of that, nor of the program" "FX_NAP=$nap"

@@ -236,6 +236,7 @@ int mew_cmd_calibrate(int argc, char **argv)
 		help();
 	} else if (code == MEW_EXIT_FINE) {
 		a.o.host.cancelled = mew_cli_catch_interrupts();
+		a.o.host.say = mew_cli_say;
 		code = run(&a);
 	}
 	mew_rules_flags_fini(&a.by);

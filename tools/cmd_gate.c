@@ -414,6 +414,7 @@ static int gate(struct asked *a)
 		return MEW_EXIT_FINE;
 	}
 	a->o.host.cancelled = mew_cli_catch_interrupts();
+	a->o.host.say = mew_cli_say;
 	code = complete(a);
 	if (code == MEW_EXIT_FINE) {
 		code = mew_cli_trace_begin(&a->trace);
