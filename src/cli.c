@@ -373,7 +373,7 @@ static int one_flag(struct mew_cli *c, int id, const char *value)
 	return code == -1 ? apply_passes(c, id, value) : code;
 }
 
-int mew_cli_unknown(char **argv, int id)
+int mew_cli_unknown(char **argv, int id, const struct option *options)
 {
 	const char *word = argv[optind - 1]; /* not of a letter: it may stand in front of others in one word */
 	bool is_byte = optopt < 0 || (optopt > 127 && optopt < 256); /* of a longer character; char may have a sign */
@@ -388,7 +388,7 @@ int mew_cli_unknown(char **argv, int id)
 		mew_cli_complain("%s needs a value; see --help", word);
 	else if (optopt != 0)
 		mew_cli_complain("%.*s takes no value; see --help", (int)strcspn(word, "="), word);
-	else
+	else if (!mew_cli_is_ambiguous(options, word))
 		mew_cli_complain("there is no flag %s; see --help", word);
 	return MEW_EXIT_USAGE;
 }
@@ -403,7 +403,7 @@ static int parse(struct mew_cli *c, enum mew_cli_command command, int argc, char
 	optind = 0;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, letters, options, NULL)) != -1) {
-		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id) : one_flag(c, id, optarg);
+		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id, options) : one_flag(c, id, optarg);
 
 		if (code != MEW_EXIT_FINE)
 			return code;

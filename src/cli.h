@@ -103,8 +103,12 @@ int mew_cli_seconds(const char *flag, const char *text, double least, double *ou
 int mew_cli_count(const char *flag, const char *text, uint64_t *out);
 /* "FLAG: "VALUE" is not WANT; see --help". Returns MEW_EXIT_USAGE. */
 int mew_cli_bad(const char *flag, const char *value, const char *want);
-/* What is wrong with a flag for which getopt_long() gave `id` ('?' or ':'); long ones have numbers from 256. Returns MEW_EXIT_USAGE. */
-int mew_cli_unknown(char **argv, int id);
+struct option;
+/*
+ * What is wrong with a flag for which getopt_long() gave `id` ('?' or ':'); the long ones, `options`, have numbers from
+ * 256. Returns MEW_EXIT_USAGE.
+ */
+int mew_cli_unknown(char **argv, int id, const struct option *options);
 
 /* Let SIGINT, SIGTERM and SIGHUP end waits and be seen by the flag that is returned; let the ends of children be seen. */
 const volatile int *mew_cli_catch_interrupts(void);

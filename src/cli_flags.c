@@ -106,6 +106,23 @@ void mew_cli_options(enum mew_cli_command command, char *letters, struct option 
 	letters[used] = '\0';
 }
 
+bool mew_cli_is_ambiguous(const struct option *options, const char *word)
+{
+	size_t length = strcspn(word, "="), n = 0, used = 0;
+	char names[800] = "";
+
+	if (length < 3 || strncmp(word, "--", 2) != 0)
+		return false;
+	for (; options->name != NULL; options++) {
+		if (strncmp(options->name, word + 2, length - 2) != 0 || used + strlen(options->name) + 5 > sizeof names)
+			continue;
+		used += (size_t)snprintf(names + used, sizeof names - used, "%s--%s", n++ > 0 ? ", " : "", options->name);
+	}
+	if (n > 1)
+		mew_cli_complain("%.*s could be one of %s: write it out", (int)length, word, names);
+	return n > 1;
+}
+
 /* --- help ------------------------------------------------------------------------------------------------------- */
 
 static const char *codes(enum mew_cli_command command)

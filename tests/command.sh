@@ -123,6 +123,14 @@ run "$mew" bogus
 complains "an unknown command" 2 'bogus'
 run "$mew" run --bogus "$bench"
 complains "an unknown flag" 2 'bogus'
+run "$mew" run --c 0.001 "$bench"
+complains "the begin of several flags" 2 '^mew: --c could be one of --cpu, --clock, --capture, --color, --csv: write it out$'
+run "$mew" run --c=0.001 "$bench"
+complains "also with a value" 2 '^mew: --c could be one of'
+run "$mew" run --interl=3 "$bench"
+complains "but that of one flag is that flag" 2 '--interl takes no value'
+run "$mew" gate --he x
+complains "a gate's too" 2 'could be one of --head, .*--help'
 run "$mew" run --all -xq "$bench"
 complains "an unknown letter in front of others" 2 'there is no flag -x;'
 run "$mew" run -é "$bench"

@@ -110,7 +110,7 @@ static int parse(struct asked *a, int argc, char **argv)
 	optind = 0;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, ":k:F:t:q", options, NULL)) != -1) {
-		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id) : apply(a, id, optarg);
+		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id, options) : apply(a, id, optarg);
 
 		if (code != MEW_EXIT_FINE)
 			return code;

@@ -127,7 +127,7 @@ static int parse(struct command *c, int argc, char **argv)
 	optind = 0;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, ":k:F:t:qv", options, NULL)) != -1) {
-		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id) : apply(c, id, optarg);
+		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id, options) : apply(c, id, optarg);
 
 		if (code != MEW_EXIT_FINE)
 			return code;

@@ -242,7 +242,7 @@ static int parse(struct asked *a, int argc, char **argv)
 	optind = 0;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, ":k:F:t:qv", options, NULL)) != -1) {
-		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id) : apply(a, id, optarg);
+		int code = id == '?' || id == ':' ? mew_cli_unknown(argv, id, options) : apply(a, id, optarg);
 
 		if (code == -1)
 			code = apply_number(a, id, optarg);
