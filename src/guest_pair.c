@@ -248,7 +248,7 @@ static bool is_disturbed(const struct mew_guest_channel *channel, unsigned round
 	return loops >= rounds && channel->disturbed[(loops - rounds + i) % MEW_GUEST_LOOPS] != 0;
 }
 
-static int join(const struct mew_guest_pair *p, struct side sides[MEW_SIDES], struct mew_guest_sample *out, struct mew_error *err)
+static int join(const struct mew_guest_pair *p, struct side sides[MEW_SIDES], struct mew_pair_observation *out, struct mew_error *err)
 {
 	struct side *base = &sides[MEW_BASE], *head = &sides[MEW_HEAD];
 	unsigned n = base->n < head->n ? base->n : head->n, kept = 0;
@@ -277,13 +277,13 @@ static int join(const struct mew_guest_pair *p, struct side sides[MEW_SIDES], st
 	return MEW_OK;
 }
 
-int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case *c, unsigned rounds, struct mew_guest_sample *out,
+int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case *c, unsigned rounds, struct mew_pair_observation *out,
 			   struct mew_error *err)
 {
 	struct side *sides = calloc(MEW_SIDES, sizeof *sides);
 	int cpu = -1, status;
 
-	*out = (struct mew_guest_sample){ .cpu = -1 };
+	*out = (struct mew_pair_observation){ .cpu = -1 };
 	if (sides == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to observe \"%.100s\"", c->key);
 	sides[MEW_BASE].c = sides[MEW_HEAD].c = c;

@@ -22,14 +22,6 @@ struct mew_guest_pair {
 	bool open[MEW_SIDES];     /* host was opened */
 };
 
-struct mew_guest_sample {
-	double log_ratio;         /* median over the rounds of ln(head / base) */
-	double ns[MEW_SIDES];     /* median time of one iteration */
-	uint64_t loops;           /* iterations of a round, on the base */
-	unsigned nrounds, ties, disturbed; /* of them: exactly equal, left out */
-	int cpu;                  /* both sides ran on it; -1: on all */
-};
-
 /*
  * Start each program to learn its cases.
  *
@@ -56,9 +48,10 @@ int mew_guest_pair_calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, 
  * threads has all of them.
  *
  * rounds   1 to MEW_PAIR_ROUNDS; what the benchmark says itself goes before it
+ * out      without its rounds; its loops are those of a round on the base
  * Returns  MEW_OK, or what the case failed with, naming the side
  */
-int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case *c, unsigned rounds, struct mew_guest_sample *out,
+int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case *c, unsigned rounds, struct mew_pair_observation *out,
 			   struct mew_error *err);
 
 #endif

@@ -84,6 +84,19 @@ void mew_gate_fail(struct mew_gate_case *c, const char *format, ...)
 	c->stage = MEW_GATE_DECIDED;
 }
 
+struct mew_gate_observation mew_gate_observation_of(const struct mew_pair_observation *o)
+{
+	return (struct mew_gate_observation){
+		.log_ratio = o->log_ratio,
+		.ns = { o->ns[MEW_BASE], o->ns[MEW_HEAD] },
+		.loops = o->loops,
+		.rounds = o->nrounds,
+		.disturbed = o->disturbed,
+		.ties = o->ties,
+		.cpu = o->cpu,
+	};
+}
+
 int mew_gate_observe(struct mew_gate_series *s, const struct mew_gate_observation *o)
 {
 	if (s->n == s->capacity) {

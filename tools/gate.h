@@ -134,6 +134,8 @@ struct mew_gate_case *mew_gate_add(struct mew_gate *g, const char *key, const ch
 /* The case is invalid from now on; the first reason stands. */
 void mew_gate_fail(struct mew_gate_case *c, const char *format, ...) MEW_PRINTF(2, 3);
 
+/* What a pair of processes said, as the gate keeps it. */
+struct mew_gate_observation mew_gate_observation_of(const struct mew_pair_observation *o);
 /* Take an observation; returns -1 without memory. */
 int mew_gate_observe(struct mew_gate_series *s, const struct mew_gate_observation *o);
 

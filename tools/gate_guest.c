@@ -20,7 +20,7 @@
 struct guests {
 	struct mew_gate *g;
 	struct mew_guest_pair pair;
-	struct mew_guest_sample scratch;
+	struct mew_pair_observation scratch;
 	struct mew_progress progress;
 };
 
@@ -100,23 +100,14 @@ static void exact_pass(void *data, enum mew_side side, bool again)
 static int observe(void *data, struct mew_gate_case *c, struct mew_gate_observation *out, struct mew_error *err)
 {
 	struct guests *p = data;
-	struct mew_guest_sample *got = &p->scratch;
+	struct mew_pair_observation *got = &p->scratch;
 	int status = mew_guest_pair_calibrate(&p->pair, &c->pair, p->g->options->extra_work, err);
 
 	if (status == MEW_OK)
 		status = mew_guest_pair_observe(&p->pair, &c->pair, p->g->options->rounds, got, err);
-	if (status != MEW_OK)
-		return status;
-	*out = (struct mew_gate_observation){
-		.log_ratio = got->log_ratio,
-		.ns = { got->ns[MEW_BASE], got->ns[MEW_HEAD] },
-		.loops = got->loops,
-		.rounds = got->nrounds,
-		.disturbed = got->disturbed,
-		.ties = got->ties,
-		.cpu = got->cpu,
-	};
-	return MEW_OK;
+	if (status == MEW_OK)
+		*out = mew_gate_observation_of(got);
+	return status;
 }
 
 /* --- all of it -------------------------------------------------------------------------------------------------- */

@@ -195,18 +195,9 @@ static int observe(const struct programs *p, struct mew_pair *pair, struct mew_p
 		status = mew_pair_add_work(c, (double)target, p->g->options->extra_work, err);
 	if (status == MEW_OK)
 		status = mew_pair_observe(pair, c, p->g->options->rounds, WARMUP_NS, got, err);
-	if (status != MEW_OK)
-		return status;
-	*out = (struct mew_gate_observation){
-		.log_ratio = got->log_ratio,
-		.ns = { got->ns[MEW_BASE], got->ns[MEW_HEAD] },
-		.loops = got->loops,
-		.rounds = got->nrounds,
-		.disturbed = got->disturbed,
-		.ties = got->ties,
-		.cpu = got->cpu,
-	};
-	return MEW_OK;
+	if (status == MEW_OK)
+		*out = mew_gate_observation_of(got);
+	return status;
 }
 
 static int observe_case(void *data, struct mew_gate_case *c, struct mew_gate_observation *out, struct mew_error *err)
