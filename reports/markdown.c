@@ -180,7 +180,7 @@ static void put_notes(const struct mew_table *t)
 
 	for (size_t i = 0; i < t->model->ncases; i++) {
 		const struct mew_case *c = &t->model->cases[i];
-		const struct mew_row_head *row = mew_table_row(c, t->kind);
+		const struct mew_row_head *row = mew_rows_of(c, t->kind);
 		char *title;
 
 		if (row == NULL || row->status != MEW_OK || row->present == 0 || row->reason == NULL)
@@ -198,7 +198,7 @@ static void put_notes(const struct mew_table *t)
 static bool any_row(const struct mew_table *t)
 {
 	for (size_t i = 0; i < t->model->ncases; i++)
-		if (mew_table_row(&t->model->cases[i], t->kind) != NULL)
+		if (mew_rows_of(&t->model->cases[i], t->kind) != NULL)
 			return true;
 	return false;
 }

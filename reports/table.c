@@ -33,7 +33,7 @@
 /* Samples that say less than they should, in words. */
 static void put_sample_note(const struct mew_table *t, const struct mew_case *c)
 {
-	const struct mew_row_head *row = mew_table_row(c, MEW_KIND_CPU);
+	const struct mew_row_head *row = mew_rows_of(c, MEW_KIND_CPU);
 	const struct {
 		int bit;
 		uint64_t count;
@@ -96,7 +96,7 @@ static void put_notes(const struct mew_table *t)
 {
 	for (size_t i = 0; i < t->model->ncases; i++) {
 		const struct mew_case *c = &t->model->cases[i];
-		const struct mew_row_head *row = mew_table_row(c, t->kind);
+		const struct mew_row_head *row = mew_rows_of(c, t->kind);
 
 		if (row == NULL)
 			continue;
@@ -297,7 +297,7 @@ static void put_environment(const struct mew_table *t, bool verbose)
 static bool any_row(const struct mew_model *m, enum mew_kind kind)
 {
 	for (size_t i = 0; i < m->ncases; i++)
-		if (mew_table_row(&m->cases[i], kind) != NULL)
+		if (mew_rows_of(&m->cases[i], kind) != NULL)
 			return true;
 	return false;
 }

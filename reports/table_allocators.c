@@ -25,7 +25,7 @@
 
 static bool figure(const struct mew_case *c, enum mew_kind kind, int bit, double *value)
 {
-	const struct mew_row_head *row = mew_table_row(c, kind);
+	const struct mew_row_head *row = mew_rows_of(c, kind);
 	const struct mew_figure *figures;
 	size_t n;
 
@@ -160,7 +160,7 @@ static bool has_failed(const struct mew_row_head *row)
 static void put_row(const struct mew_table *t, struct mew_grid *g, const struct mew_case *c, const struct mew_unit *time,
 		    const struct mew_unit *bytes)
 {
-	const struct mew_row_head *row = mew_table_row(c, MEW_KIND_TIME);
+	const struct mew_row_head *row = mew_rows_of(c, MEW_KIND_TIME);
 	char *title = mew_case_title(t->model, c);
 
 	mew_grid_row(g);

@@ -206,7 +206,7 @@ static void put_case(const struct mew_table *t, const struct mew_case *c, const 
 void mew_table_write_figures(const struct mew_table *t)
 {
 	for (size_t i = 0; i < t->model->ncases; i++) {
-		const struct mew_row_head *row = mew_table_row(&t->model->cases[i], t->kind);
+		const struct mew_row_head *row = mew_rows_of(&t->model->cases[i], t->kind);
 
 		if (row != NULL && row->status == MEW_OK)
 			put_case(t, &t->model->cases[i], row);

@@ -157,20 +157,6 @@ static const struct mew_figure *figure_of(enum mew_kind kind, int bit)
 	return NULL;
 }
 
-const struct mew_row_head *mew_table_row(const struct mew_case *c, enum mew_kind kind)
-{
-	if ((c->kinds >> kind & 1u) == 0)
-		return NULL;
-	switch (kind) {
-	case MEW_KIND_TIME:
-		return (const struct mew_row_head *)(const void *)&c->time;
-	case MEW_KIND_MEMORY:
-		return (const struct mew_row_head *)(const void *)&c->memory;
-	default:
-		return (const struct mew_row_head *)(const void *)&c->cpu;
-	}
-}
-
 static bool number(const struct mew_row_head *row, enum mew_kind kind, int bit, double *value)
 {
 	const struct mew_figure *figure = figure_of(kind, bit);
@@ -300,7 +286,7 @@ static const struct mew_unit *unit_of(const struct mew_table *t, const struct me
 	if (values == NULL)
 		mew_write_no_memory(t->w);
 	for (size_t i = 0; values != NULL && i < t->model->ncases; i++)
-		if (column_number(mew_table_row(&t->model->cases[i], t->kind), t->kind, column, &values[n]))
+		if (column_number(mew_rows_of(&t->model->cases[i], t->kind), t->kind, column, &values[n]))
 			values[n++] *= column->base;
 	unit = mew_unit_pick(column->scale, values, n);
 	free(values);
@@ -312,7 +298,7 @@ static bool anyone_has(const struct mew_table *t, const struct mew_table_column 
 	double value;
 
 	for (size_t i = 0; i < t->model->ncases; i++)
-		if (column_number(mew_table_row(&t->model->cases[i], t->kind), t->kind, column, &value) &&
+		if (column_number(mew_rows_of(&t->model->cases[i], t->kind), t->kind, column, &value) &&
 		    (column->show != SHOW_OCCURRING || value != 0))
 			return true;
 	return false;
@@ -381,7 +367,7 @@ static const char *top_function(const struct mew_cpu_case *cpu)
 
 static void put_row(struct mew_table *t, const struct mew_table_layout *l, struct mew_grid *g, const struct mew_case *c)
 {
-	const struct mew_row_head *row = mew_table_row(c, t->kind);
+	const struct mew_row_head *row = mew_rows_of(c, t->kind);
 	char text[2 * MEW_NUMBER_BYTES + 4], *title = mew_case_title(t->model, c);
 
 	mew_grid_row(g);
@@ -415,7 +401,7 @@ const char *mew_table_fill(struct mew_table *t, struct mew_table_layout *layout,
 	t->marked = false;
 	choose_columns(t, layout, grid);
 	for (size_t i = 0; i < t->model->ncases; i++)
-		if (mew_table_row(&t->model->cases[i], t->kind) != NULL)
+		if (mew_rows_of(&t->model->cases[i], t->kind) != NULL)
 			put_row(t, layout, grid, &t->model->cases[i]);
 	return kind_of(t)->title;
 }

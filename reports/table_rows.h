@@ -7,6 +7,7 @@
 
 #include "grid.h"
 #include "model.h"
+#include "rows.h"
 #include "writer.h"
 
 struct mew_table {
@@ -48,9 +49,6 @@ const char *mew_table_fill_tops(const struct mew_table *t, struct mew_grid *grid
 
 /* What tells machines and builds apart most, in one line; "" for nothing. Taken by the caller; NULL without memory. */
 char *mew_table_machine(const struct mew_model *m);
-
-/* The row of a kind, or NULL when the case has none. */
-const struct mew_row_head *mew_table_row(const struct mew_case *c, enum mew_kind kind);
 
 /* Write title, table and legend of t->kind. Returns MEW_OK or MEW_E_NOMEM; the writer keeps its own error. */
 int mew_table_write_kind(struct mew_table *t);

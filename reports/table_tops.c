@@ -46,7 +46,7 @@ static void draw_bar(char *out, double share, bool utf8)
 /* Is there a row to be shown, and has it this figure? */
 static const struct mew_row_head *row_with(const struct mew_case *c, enum mew_kind kind, int bit)
 {
-	const struct mew_row_head *row = mew_table_row(c, kind);
+	const struct mew_row_head *row = mew_rows_of(c, kind);
 
 	return row != NULL && mew_row_has(row, bit) ? row : NULL;
 }
