@@ -21,31 +21,9 @@
 #include "textual.h"
 #include "writer.h"
 
-/* A field after a plain prefix; quoted where it must be. Bytes that are not UTF-8 become U+FFFD. */
-static void put_prefixed(struct mew_writer *w, const char *prefix, const char *text)
-{
-	bool quoted;
-
-	quoted = strpbrk(text, ",\"\r\n") != NULL || *text == ' ' || (*text != '\0' && text[strlen(text) - 1] == ' ');
-	if (quoted)
-		mew_write_char(w, '"');
-	mew_write_text(w, prefix);
-	for (size_t bytes; *text != '\0'; text += bytes) {
-		if (mew_utf8_next(text, &bytes) == MEW_BAD_CHARACTER)
-			mew_write_text(w, "\xef\xbf\xbd");
-		else
-			mew_write_bytes(w, text, bytes);
-		if (*text == '"')
-			mew_write_char(w, '"');
-	}
-	if (quoted)
-		mew_write_char(w, '"');
-}
-
 static void put_field(struct mew_writer *w, const char *text)
 {
-	if (text != NULL)
-		put_prefixed(w, "", text);
+	mew_text_csv(w, "", text);
 }
 
 static void put_number(struct mew_writer *w, double value)
@@ -114,7 +92,7 @@ static void put_head(struct mew_writer *w, const struct mew_model *m, const stru
 	}
 	for (size_t i = 0; i < counters->n; i++) {
 		mew_write_char(w, ',');
-		put_prefixed(w, "counter_", counters->list[i]);
+		mew_text_csv(w, "counter_", counters->list[i]);
 	}
 	mew_write_char(w, '\n');
 }

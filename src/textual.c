@@ -12,6 +12,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "grid.h"
 #include "stats.h"
 #include "symbolise.h"
 
@@ -188,6 +189,49 @@ char *mew_text_cut(const char *text, size_t columns, bool utf8)
 	}
 	widths_close(&s);
 	return cut;
+}
+
+/* --- text in files ---------------------------------------------------------------------------------------------- */
+
+void mew_text_markdown(struct mew_writer *w, const char *text)
+{
+	char *clean = mew_text_clean(text);
+
+	if (clean == NULL)
+		mew_write_no_memory(w);
+	for (const char *p = clean; p != NULL && *p != '\0'; p++) {
+		if (*p == '<')
+			mew_write_text(w, "&lt;");
+		else if (*p == '&')
+			mew_write_text(w, "&amp;");
+		else if (strchr("\\`*_[]|~#@", *p) != NULL)
+			mew_writef(w, "\\%c", *p);
+		else
+			mew_write_char(w, *p);
+	}
+	free(clean);
+}
+
+void mew_text_csv(struct mew_writer *w, const char *prefix, const char *text)
+{
+	bool quoted;
+
+	if (text == NULL)
+		return;
+	quoted = strpbrk(text, ",\"\r\n") != NULL || *text == ' ' || (*text != '\0' && text[strlen(text) - 1] == ' ');
+	if (quoted)
+		mew_write_char(w, '"');
+	mew_write_text(w, prefix);
+	for (size_t bytes; *text != '\0'; text += bytes) {
+		if (mew_utf8_next(text, &bytes) == MEW_BAD_CHARACTER)
+			mew_write_text(w, "\xef\xbf\xbd");
+		else
+			mew_write_bytes(w, text, bytes);
+		if (*text == '"')
+			mew_write_char(w, '"');
+	}
+	if (quoted)
+		mew_write_char(w, '"');
 }
 
 /* --- names of cases --------------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "model.h"
+#include "writer.h"
 
 /*
  * The next character of UTF-8 text.
@@ -39,6 +40,12 @@ char *mew_text_clean(const char *text);
  * Returns  taken by the caller, who calls free(); NULL without memory
  */
 char *mew_text_cut(const char *text, size_t columns, bool utf8);
+
+/* Text that Markdown shows as it is: cleaned as above, and escaped. */
+void mew_text_markdown(struct mew_writer *w, const char *text);
+
+/* A field of RFC 4180, in quotes where it needs them; bad bytes become U+FFFD. The prefix needs none. NULL writes nothing. */
+void mew_text_csv(struct mew_writer *w, const char *prefix, const char *text);
 
 /*
  * What people call a case: "zlib/inflate [64k]" for a family's case and for one with a note, otherwise the key.

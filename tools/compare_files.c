@@ -31,25 +31,6 @@ static const struct mew_verdict *verdict_at(const struct mew_comparison *c, size
  */
 
 /* Text inside a table or a sentence: nothing in it is markup. */
-static void put_plain(struct mew_writer *w, const char *text)
-{
-	char *clean = mew_text_clean(text);
-
-	if (clean == NULL)
-		mew_write_no_memory(w);
-	for (const char *p = clean; p != NULL && *p != '\0'; p++) {
-		if (*p == '<')
-			mew_write_text(w, "&lt;");
-		else if (*p == '&')
-			mew_write_text(w, "&amp;");
-		else if (strchr("\\`*_[]|~#@", *p) != NULL)
-			mew_writef(w, "\\%c", *p);
-		else
-			mew_write_char(w, *p);
-	}
-	free(clean);
-}
-
 static void put_number(struct mew_writer *w, double value)
 {
 	char text[MEW_NUMBER_BYTES];
@@ -85,7 +66,7 @@ static void markdown_row(struct mew_writer *w, const struct mew_compare_case *c,
 
 	mew_compare_word(v, word);
 	mew_write_text(w, "| ");
-	put_plain(w, c->title);
+	mew_text_markdown(w, c->title);
 	mew_writef(w, " | %s | ", v->metric->name);
 	put_number(w, v->base);
 	mew_write_text(w, " | ");
@@ -98,11 +79,11 @@ static void markdown_row(struct mew_writer *w, const struct mew_compare_case *c,
 	mew_writef(w, " | %s%s%s", is_bad ? "**" : "", word, is_bad ? "**" : "");
 	if (v->why != NULL) {
 		mew_write_text(w, ": ");
-		put_plain(w, v->why);
+		mew_text_markdown(w, v->why);
 	}
 	if (v->allow != NULL) {
 		mew_write_text(w, "; rule: ");
-		put_plain(w, v->allow->reason);
+		mew_text_markdown(w, v->allow->reason);
 	}
 	mew_write_text(w, " |\n");
 }
@@ -130,7 +111,7 @@ static void markdown_cases(struct mew_writer *w, const char *what, const struct 
 {
 	for (size_t i = 0; i < n; i++) {
 		mew_writef(w, "- %s: ", what);
-		put_plain(w, list[i]->key);
+		mew_text_markdown(w, list[i]->key);
 		mew_write_char(w, '\n');
 	}
 }
@@ -141,11 +122,11 @@ static void markdown_facts(struct mew_writer *w, const struct mew_comparison *c)
 		const struct mew_fact_difference *d = &c->differences[i];
 
 		mew_write_text(w, "- differs: ");
-		put_plain(w, d->name);
+		mew_text_markdown(w, d->name);
 		mew_write_text(w, ": ");
-		put_plain(w, d->base == NULL ? "not said" : d->base);
+		mew_text_markdown(w, d->base == NULL ? "not said" : d->base);
 		mew_write_text(w, ", now ");
-		put_plain(w, d->head == NULL ? "not said" : d->head);
+		mew_text_markdown(w, d->head == NULL ? "not said" : d->head);
 		mew_write_char(w, '\n');
 	}
 	if (c->other_machine)
@@ -169,12 +150,12 @@ static void markdown_rules(struct mew_writer *w, const struct mew_compare_set *s
 		const struct mew_allow *a = &rules->allows[i];
 
 		mew_write_text(w, "- rule for ");
-		put_plain(w, a->cases);
+		mew_text_markdown(w, a->cases);
 		mew_writef(w, ", %s", a->metric);
 		if (a->expires != NULL)
 			mew_writef(w, ", %s %s", mew_allow_is_live(a, rules->today) ? "until" : "expired after", a->expires);
 		mew_write_text(w, has_case_for(set, a) ? ": " : ", no case has such a key: ");
-		put_plain(w, a->reason);
+		mew_text_markdown(w, a->reason);
 		mew_write_char(w, '\n');
 	}
 }
@@ -184,9 +165,9 @@ static void markdown_comparison(struct mew_writer *w, const struct mew_compare_s
 	static const char *const words[] = { "pass", "regression", "", "inconclusive", "invalid" };
 
 	mew_write_text(w, "### ");
-	put_plain(w, c->base_name);
+	mew_text_markdown(w, c->base_name);
 	mew_write_text(w, " and ");
-	put_plain(w, c->head_name);
+	mew_text_markdown(w, c->head_name);
 	mew_write_text(w, "\n\n");
 	if (set->gated)
 		mew_writef(w, "**%s**\n\n", words[c->exit_code]);
@@ -223,24 +204,6 @@ int mew_compare_markdown(struct mew_writer *w, void *data, struct mew_error *err
  * verdict. What does not exist is an empty field.
  */
 
-static void csv_text(struct mew_writer *w, const char *text)
-{
-	bool quoted = text != NULL && (strpbrk(text, ",\"\r\n") != NULL || text[0] == ' ');
-
-	if (quoted)
-		mew_write_char(w, '"');
-	for (size_t bytes; text != NULL && *text != '\0'; text += bytes) {
-		if (mew_utf8_next(text, &bytes) == MEW_BAD_CHARACTER)
-			mew_write_text(w, "\xef\xbf\xbd");
-		else
-			mew_write_bytes(w, text, bytes);
-		if (*text == '"')
-			mew_write_char(w, '"');
-	}
-	if (quoted)
-		mew_write_char(w, '"');
-}
-
 static void csv_number(struct mew_writer *w, bool exists, double value)
 {
 	mew_write_char(w, ',');
@@ -255,7 +218,7 @@ static void csv_begin(struct mew_writer *w, const struct mew_comparison *c, cons
 	for (size_t i = 0; i < MEW_COUNTOF(fields); i++) {
 		if (i > 0)
 			mew_write_char(w, ',');
-		csv_text(w, fields[i]);
+		mew_text_csv(w, "", fields[i]);
 	}
 }
 
@@ -276,9 +239,9 @@ static void csv_row(struct mew_writer *w, const struct mew_comparison *c, const 
 	csv_number(w, is_tested, v->p_worse);
 	csv_number(w, is_tested, v->p_better);
 	mew_writef(w, ",%s,", mew_outcome_name(v->outcome));
-	csv_text(w, v->why);
+	mew_text_csv(w, "", v->why);
 	mew_write_char(w, ',');
-	csv_text(w, v->allow != NULL ? v->allow->reason : NULL);
+	mew_text_csv(w, "", v->allow != NULL ? v->allow->reason : NULL);
 	mew_write_char(w, '\n');
 }
 

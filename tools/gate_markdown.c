@@ -28,23 +28,12 @@
 
 void mew_gate_put_escaped(struct mew_writer *w, const char *text)
 {
-	char *clean = text != NULL ? mew_text_clean(text) : NULL;
-	char *cut = clean != NULL ? mew_text_cut(clean, MOST_COLUMNS, true) : NULL;
+	char *cut = text != NULL ? mew_text_cut(text, MOST_COLUMNS, true) : NULL;
 
-	for (const char *s = cut != NULL ? cut : ""; *s != '\0'; s++) {
-		if (*s == '<')
-			mew_write_text(w, "&lt;");
-		else if (*s == '&')
-			mew_write_text(w, "&amp;");
-		else {
-			if (strchr("|\\`*_[]~#@", *s) != NULL)
-				mew_write_char(w, '\\');
-			mew_write_char(w, *s);
-		}
-	}
-	if (text != NULL && cut == NULL)
+	if (cut != NULL)
+		mew_text_markdown(w, cut);
+	else if (text != NULL)
 		mew_write_no_memory(w);
-	free(clean);
 	free(cut);
 }
 
