@@ -63,7 +63,7 @@ void mew_cell_ratio(struct mew_grid *g, const struct mew_verdict *v)
 	mew_grid_cell(g, MEW_STYLE_PLAIN, isinf(v->ratio) ? "from 0" : text);
 }
 
-static enum mew_style style_of(enum mew_outcome outcome)
+enum mew_style mew_outcome_style(enum mew_outcome outcome)
 {
 	switch (outcome) {
 	case MEW_OUTCOME_REGRESSED:
@@ -85,7 +85,7 @@ void mew_cell_word(struct mew_grid *g, const struct mew_verdict *v)
 	char word[MEW_COMPARE_WORD_BYTES];
 
 	mew_compare_word(v, word);
-	mew_grid_cell(g, style_of(v->outcome), word);
+	mew_grid_cell(g, mew_outcome_style(v->outcome), word);
 }
 
 /* The unit that suits most values of a metric in all files. NULL without memory. */

@@ -1,6 +1,7 @@
 /*
  * compare_cells.h - what the tables of a comparison have in common.
- * Layer L6. Private to compare_table.c and compare_history.c. The command's thread.
+ * Layer L6. Private to compare_table.c and compare_history.c. The command's thread; mew_outcome_style()
+ * also serves gate_table.c.
  */
 #ifndef MEW_COMPARE_CELLS_H
 #define MEW_COMPARE_CELLS_H
@@ -33,6 +34,9 @@ void mew_cell_word(struct mew_grid *g, const struct mew_verdict *v);
 /* The unit that suits most values of a metric, over all files. NULL without memory. */
 const struct mew_unit *mew_cell_unit(const struct mew_compare_set *set, size_t metric);
 const char *mew_cell_unit_name(const struct mew_cells *o, const struct mew_unit *unit);
+
+/* How an outcome stands out. */
+enum mew_style mew_outcome_style(enum mew_outcome outcome);
 
 /* A line for each case that one side lacks; one for each fact that differs, and what follows from another machine. */
 void mew_cell_cases(const struct mew_cells *o, const char *what, const struct mew_model *m, const struct mew_case *const *list,

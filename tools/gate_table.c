@@ -6,6 +6,7 @@
 
 #include "gate.h"
 
+#include "compare_cells.h"
 #include "error.h"
 #include "grid.h"
 #include "terminal.h"
@@ -17,21 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static enum mew_style style_of(enum mew_outcome outcome)
-{
-	switch (outcome) {
-	case MEW_OUTCOME_REGRESSED:
-	case MEW_OUTCOME_INVALID:
-		return MEW_STYLE_BAD;
-	case MEW_OUTCOME_INCONCLUSIVE:
-		return MEW_STYLE_WARN;
-	case MEW_OUTCOME_IMPROVED:
-		return MEW_STYLE_GOOD;
-	default:
-		return MEW_STYLE_PLAIN;
-	}
-}
 
 static void put_percent(struct mew_grid *t, double ratio)
 {
@@ -60,7 +46,7 @@ static void put_row(struct mew_grid *t, const struct mew_gate_case *c, const str
 	mew_grid_row(t);
 	mew_grid_cell(t, MEW_STYLE_PLAIN, first ? c->key : "");
 	mew_grid_cell(t, MEW_STYLE_PLAIN, v->metric->name);
-	mew_grid_cell(t, style_of(v->outcome), mew_outcome_name(v->outcome));
+	mew_grid_cell(t, mew_outcome_style(v->outcome), mew_outcome_name(v->outcome));
 	if (v->outcome == MEW_OUTCOME_INVALID) {
 		mew_grid_sentence(t, MEW_STYLE_BAD, v->why != NULL ? v->why : "");
 		return;
@@ -160,7 +146,7 @@ static void put_headline(struct mew_writer *w, const struct mew_view *view, cons
 	char text[280];
 
 	mew_write_text(w, "verdict: ");
-	mew_write_styled(w, view, g->outcome == MEW_OUTCOME_PASS ? MEW_STYLE_BOLD : style_of(g->outcome), mew_gate_headline(g));
+	mew_write_styled(w, view, g->outcome == MEW_OUTCOME_PASS ? MEW_STYLE_BOLD : mew_outcome_style(g->outcome), mew_gate_headline(g));
 	(void)snprintf(text, sizeof text, "   (%zu case%s, %u %s, %.1f s)\n", g->ncases, g->ncases == 1 ? "" : "s",
 		       g->processes, mew_gate_pairs(g), g->seconds);
 	mew_write_text(w, text);
