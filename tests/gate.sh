@@ -144,6 +144,15 @@ complains "a margin without percent is refused" 2 'percent'
 run "$mew" gate --base ./fx-base --head ./fx-head --output same
 complains "a directory with a run is not overwritten" 2 'already holds a run'
 
+# the timeline
+run "$mew" gate --base ./fx-base --head ./fx-head --limit time=900% -k 'spin|blocks' --memory 0 --trace=two.json
+check "a gate on a timeline" 0 PASS 'wrote two.json'
+is "where a case says how long it waited for others" \
+	"$(member two.json '[.traceEvents[] | select(.cat == "case" and .args.observations) | .args.queue_ms] |
+	.[0] == null and .[1] > 0 and .[2] > 0')" true
+run "$mew" gate --base ./fx-base --head ./fx-head --limit time=900% -k spin --memory 0 --trace=one.json
+is "and one that is alone waits for none" "$(grep -c queue_ms one.json)" 0
+
 # bounds
 run "$mew" gate --base ./fx-base --head ./fx-head --limit time=0% -k spin --budget 0.3 --memory 0 --samples 100000
 check "a budget ends it, and what is left is said" 3 'budget.*ended'

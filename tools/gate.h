@@ -83,6 +83,7 @@ struct mew_gate_case {
 	bool is_uncalibrated;        /* the calibration has other cases, but not this one */
 	enum mew_gate_stage stage;
 	enum mew_outcome flagged;    /* what the first look found, when the stage is beyond it */
+	uint64_t seen_ns;            /* its last visit ended then, for the timeline; 0: there was none */
 	size_t confirmed_from;       /* first observation of the confirmation */
 	const struct mew_command_phase *phase; /* of commands; NULL: of programs */
 	double *counts;              /* pair by pair, for each count of the phase the base's and the head's; NaN: absent */

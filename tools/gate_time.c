@@ -53,12 +53,30 @@ static bool any_open(const struct mew_gate *g)
 	return false;
 }
 
-static void trace_case(const struct mew_gate_case *c, uint64_t start_ns)
+/* How long a case waited that is visited now: since its visit before, if others were visited meanwhile. */
+static uint64_t queued(const struct mew_gate *g, const struct mew_gate_case *c, uint64_t start_ns)
+{
+	uint64_t ready = c->seen_ns != 0 ? c->seen_ns : g->start_ns;
+
+	for (size_t i = 0; i < g->ncases; i++)
+		if (g->cases[i].seen_ns > ready)
+			return start_ns - ready;
+	return 0;
+}
+
+static void trace_case(const struct mew_gate *g, struct mew_gate_case *c, uint64_t start_ns)
 {
 	static const char *const stages[] = { "looking", "confirming", "decided" };
 	struct mew_trace_args args = { 0 };
+	uint64_t waited;
 
+	if (!mew_trace_is_on())
+		return;
+	waited = queued(g, c, start_ns);
+	c->seen_ns = mew_os_now_ns();
 	mew_trace_arg_text(&args, "label", c->label);
+	if (waited != 0)
+		mew_trace_arg_ms(&args, "queue_ms", waited);
 	mew_trace_arg_number(&args, "observations", c->series.n);
 	mew_trace_arg_text(&args, "state", c->reason != NULL ? "failed" : stages[c->stage]);
 	mew_trace_arg_text(&args, "reason", c->reason);
@@ -118,7 +136,7 @@ static int sweep(struct mew_gate *g, const struct mew_gate_method *m, struct mew
 		g->processes += m->fresh == NULL;
 		status = take(g, m, c, err);
 		remember(&longest->case_ns, case_start);
-		trace_case(c, case_start);
+		trace_case(g, c, case_start);
 		mew_cli_trace_tick();
 	}
 	if (m->fresh != NULL)
