@@ -38,7 +38,7 @@ check "the same program passes" 0 'verdict: PASS' ''
 is "its files say so" "$(member same/summary.json .verdict)" pass
 is "the exact metrics are in the summary" "$(member same/summary.json '[.cases[0].verdicts[].metric] | join(" ")')" \
 	"time allocs bytes peak leak"
-is "at least seven observations decide" "$(member same/samples.json '.cases[0].observations | length >= 7')" true
+is "at least eight observations decide" "$(member same/samples.json '.cases[0].observations | length >= 8')" true
 is "both sides did the same iterations in every sample" \
 	"$(member same/samples.json '[.cases[0].observations[].loops] | unique | length')" 1
 run head -n 2 same/mew-gate.md
@@ -57,7 +57,7 @@ run "$mew" gate --base ./fx-base --head ./fx-slow --limit time=20% -k spin --out
 check "twice the work is a regression" 1 'regression'
 is "the ratio is about two" "$(member slow/summary.json '.cases[0].verdicts[0].ratio | . > 1.6 and . < 2.5')" true
 is "a regression is found by two sets of processes" \
-	"$(member slow/summary.json '.cases[0].verdicts[0].observations >= 14')" true
+	"$(member slow/summary.json '.cases[0].verdicts[0].observations >= 15')" true
 # what got slower is shown where names can be had
 if [ -e "$builddir/.libs/libmew_symbols.so" ]; then
 	MEW_SYMBOLS=$builddir/.libs/libmew_symbols.so
