@@ -76,6 +76,9 @@ run grep -c '<failure' slow/junit.xml
 check "it is one failure in junit.xml" 0 '^1$'
 run "$mew" gate --base ./fx-slow --head ./fx-base --limit time=20% -k spin
 check "half the work is an improvement, and passes" 0 'improvement'
+run "$mew" gate --base ./fx-base --head ./fx-slow --limit time=20% -k spin --memory 0 --samples 9 --output short
+check "nine observations find it once" 3 'inconclusive'
+is "and the reason says what to raise" "$(member short/summary.json '.cases[0].verdicts[0].note' | grep -c 'raise --samples$')" 1
 run "$mew" gate --base ./fx-base --head ./fx-slow --limit time=20% -k spin --rule bootstrap --samples 6 --memory 0
 check "the bootstrap rule finds it too" 1 'regression'
 run "$mew" gate --base ./fx-base --head ./fx-slow --limit time=20% -k spin --rule bootstrap --samples 4 --memory 0

@@ -184,6 +184,9 @@ check "a record that lacks is invalid" 4 'records of counts are missing'
 phases slowed.json '{"name": "a", "run": "$MEW_COMMAND $PAUSE", "env_base": {"PAUSE": "0.01"}, "env_head": {"PAUSE": "0.4"}}'
 gate slowed.json --limit time=10% --contention 2
 check "a slower head is a regression there too, without further flags" 1 'contention/a *time *regression'
+gate slowed.json --limit time=10% --contention 2 --contention-samples 10 --output seldom
+is "with too few pairs the reason says what to raise" \
+	"$(member seldom/summary.json '.cases[1].verdicts[0].note' | grep -c 'raise --contention-samples$')" 1
 
 phases quick.json '{"name": "a", "run": "sleep 0.3"}'
 gate quick.json --contention 2 --budget 0.2 --inconclusive fail

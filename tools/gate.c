@@ -185,6 +185,17 @@ static void put_medians(const struct mew_gate_case *c, struct mew_verdict *v)
 	free(x);
 }
 
+static const char *unconfirmed(const struct mew_gate *g, const struct mew_gate_case *c)
+{
+	if (c->flagged != MEW_OUTCOME_ABSENT && c->stage == MEW_GATE_DECIDED)
+		return "a difference was seen once; fresh processes did not confirm it";
+	if (g->out_of_time)
+		return "a difference was seen, the time to confirm it by fresh processes ran out";
+	return c->phase != NULL && c->phase->contended ?
+	       "a difference was seen, but too few pairs were left to confirm it: raise --contention-samples" :
+	       "a difference was seen, but too few pairs were left to confirm it by fresh processes: raise --samples";
+}
+
 /* The final verdict of time: of all observations, but a difference that was not found twice is none. */
 static int settle_time(struct mew_gate *g, struct mew_gate_case *c, struct mew_verdict *v, struct mew_error *err)
 {
@@ -202,9 +213,7 @@ static int settle_time(struct mew_gate *g, struct mew_gate_case *c, struct mew_v
 	if (c->stage == MEW_GATE_DECIDED && c->confirmed_from != SIZE_MAX && c->flagged == v->outcome)
 		return MEW_OK;
 	v->outcome = MEW_OUTCOME_INCONCLUSIVE;
-	(void)snprintf(c->why, sizeof c->why, "%s", c->flagged == MEW_OUTCOME_ABSENT || c->stage != MEW_GATE_DECIDED ?
-		       "a difference was seen, the time to confirm it by fresh processes ran out" :
-		       "a difference was seen once; fresh processes did not confirm it");
+	(void)snprintf(c->why, sizeof c->why, "%s", unconfirmed(g, c));
 	return MEW_OK;
 }
 
