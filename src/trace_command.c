@@ -39,8 +39,11 @@ char *mew_trace_shown_line(const char *line)
 	while (*line != '\0' && regexec(&redaction.what, line, 1, &match, flags) == 0) {
 		size_t before = (size_t)match.rm_so, length = (size_t)(match.rm_eo - match.rm_so);
 
-		if (length == 0)
-			before++; /* an empty match hides nothing; look behind the next character */
+		if (length == 0) { /* an empty match hides nothing; look behind the next character */
+			if (line[before] == '\0')
+				break;
+			before++;
+		}
 		memcpy(out + used, line, before);
 		used += before;
 		for (int i = 0; length > 0 && i < 3; i++)

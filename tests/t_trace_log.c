@@ -15,6 +15,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,9 +24,40 @@
 #include "fx_trace_rig.h"
 #include "mew/trace.h"
 #include "trace_check.h"
+#include "trace_command.h"
 #include "trace_fragment.h"
 #include "trace_log.h"
 #include "trace_merge.h"
+
+/* --- command lines ---------------------------------------------------------------------------------------------- */
+
+static void shown_as(const char *expression, const char *line, const char *wanted)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), n = strlen(line) + 1;
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *shown;
+
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
+	memcpy(pages + page - n, line, n); /* nothing may be read behind it */
+	assert_true(mew_trace_redact(expression));
+	shown = mew_trace_shown_line(pages + page - n);
+	assert_string_equal(shown, wanted);
+	free(shown);
+	assert_true(mew_trace_redact(NULL));
+	assert_int_equal(munmap(pages, 2 * page), 0);
+}
+
+static void what_matches_is_hidden(void **data)
+{
+	(void)data;
+	shown_as("--token=[^ ]*", "a --token=x b --token=yz", "a *** b ***");
+	shown_as("x*", "axxb", "a***b");
+	shown_as("$", "abc", "abc");
+	shown_as("(--token=.*)?$", "run", "run");
+	shown_as("pw=.*|$", "run pw=x", "run ***");
+	shown_as("^a", "aab", "***ab");
+	shown_as("x*", "", "");
+}
 
 /* --- the writer's side ------------------------------------------------------------------------------------------ */
 
@@ -427,6 +459,7 @@ static void the_exit_of_a_child_takes_nothing_away(void **data)
 int main(void)
 {
 	const struct CMUnitTest trace_log[] = {
+		cmocka_unit_test(what_matches_is_hidden),
 		cmocka_unit_test(sections_that_were_left_end_with_what_is_around_them),
 		cmocka_unit_test(records_of_threads_are_written),
 		cmocka_unit_test(what_does_not_fit_is_counted),
