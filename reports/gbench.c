@@ -30,6 +30,8 @@
 #include "writer.h"
 
 #define PRETTY 2u /* a row a line */
+#define NO_TIME "real_time cpu_time"
+#define NO_CPU_TIME "cpu_time"
 
 struct repetition { /* nanoseconds of one iteration */
 	double real, cpu;
@@ -109,8 +111,10 @@ static bool is_repetition(const struct mew_run *run)
 	return run->phase == MEW_PHASE_MEASUREMENT_VALUE && run->nsamples > 0 && run->loops > 0;
 }
 
+/* As in the row's own figures, iterations are of all threads, and so is the CPU time that each takes. */
 static int collect(struct block *b)
 {
+	unsigned threads = b->c->threads > 0 ? b->c->threads : 1;
 	size_t most = 0;
 	double *x;
 
@@ -126,8 +130,8 @@ static int collect(struct block *b)
 		b->all[b->n].real = per_iteration(run->real_ns, run, x);
 		b->all[b->n].has_cpu = run->cpu_ns != NULL;
 		if (run->cpu_ns != NULL)
-			b->all[b->n].cpu = per_iteration(run->cpu_ns, run, x);
-		b->all[b->n++].iterations = run->loops * run->nsamples;
+			b->all[b->n].cpu = per_iteration(run->cpu_ns, run, x) / threads;
+		b->all[b->n++].iterations = run->loops * run->nsamples * threads;
 	}
 	free(x);
 	return x == NULL || b->all == NULL ? MEW_E_NOMEM : MEW_OK;
@@ -244,7 +248,8 @@ static void begin_row(struct mew_json *j, const struct block *b, const char *agg
 		mew_json_put_text(j, "label", b->c->label);
 }
 
-static void put_times(struct mew_json *j, uint64_t iterations, double real, double cpu)
+/* skipped: which of the two times were not measured; NULL: none */
+static void put_times(struct mew_json *j, uint64_t iterations, double real, double cpu, const char *skipped)
 {
 	mew_json_put_u64(j, "iterations", iterations);
 	mew_json_key(j, "real_time");
@@ -252,6 +257,8 @@ static void put_times(struct mew_json *j, uint64_t iterations, double real, doub
 	mew_json_key(j, "cpu_time");
 	mew_json_f64(j, isfinite(cpu) ? cpu + 0.0 : 0);
 	mew_json_put_text(j, "time_unit", "ns");
+	if (skipped != NULL)
+		mew_json_put_text(j, "mew.skipped", skipped);
 }
 
 static void put_repetition(struct mew_json *j, const struct block *b, size_t i)
@@ -260,9 +267,7 @@ static void put_repetition(struct mew_json *j, const struct block *b, size_t i)
 
 	begin_row(j, b, NULL);
 	mew_json_put_u64(j, "repetition_index", i);
-	put_times(j, r->iterations, r->real, r->cpu);
-	if (i >= b->n || !r->has_cpu)
-		mew_json_put_text(j, "mew.skipped", i >= b->n ? "real_time cpu_time" : "cpu_time");
+	put_times(j, r->iterations, r->real, r->cpu, i >= b->n ? NO_TIME : r->has_cpu ? NULL : NO_CPU_TIME);
 	put_figures(j, b->c);
 	put_counters(j, b->c);
 	mew_json_object_end(j);
@@ -282,12 +287,13 @@ static struct aggregates aggregates_of(double *x, size_t n)
 	return a;
 }
 
-static void put_aggregate(struct mew_json *j, const struct block *b, const char *name, double real, double cpu)
+/* cpu: of all repetitions, or NULL */
+static void put_aggregate(struct mew_json *j, const struct block *b, const char *name, double real, const double *cpu)
 {
 	begin_row(j, b, name);
 	mew_json_put_text(j, "aggregate_name", name);
 	mew_json_put_text(j, "aggregate_unit", strcmp(name, "cv") == 0 ? "percentage" : "time");
-	put_times(j, b->n, real, cpu);
+	put_times(j, b->n, real, cpu != NULL ? *cpu : 0, cpu != NULL ? NULL : NO_CPU_TIME);
 	mew_json_object_end(j);
 }
 
@@ -295,20 +301,23 @@ static int put_aggregates(struct mew_json *j, const struct block *b)
 {
 	double *x = calloc(b->n, sizeof *x);
 	struct aggregates real, cpu;
+	bool has_cpu = true;
 
 	if (x == NULL)
 		return MEW_E_NOMEM;
 	for (size_t i = 0; i < b->n; i++)
 		x[i] = b->all[i].real;
 	real = aggregates_of(x, b->n);
-	for (size_t i = 0; i < b->n; i++)
+	for (size_t i = 0; i < b->n; i++) {
 		x[i] = b->all[i].cpu;
+		has_cpu = has_cpu && b->all[i].has_cpu;
+	}
 	cpu = aggregates_of(x, b->n);
 	free(x);
-	put_aggregate(j, b, "mean", real.mean, cpu.mean);
-	put_aggregate(j, b, "median", real.median, cpu.median);
-	put_aggregate(j, b, "stddev", real.stddev, cpu.stddev);
-	put_aggregate(j, b, "cv", real.cv, cpu.cv);
+	put_aggregate(j, b, "mean", real.mean, has_cpu ? &cpu.mean : NULL);
+	put_aggregate(j, b, "median", real.median, has_cpu ? &cpu.median : NULL);
+	put_aggregate(j, b, "stddev", real.stddev, has_cpu ? &cpu.stddev : NULL);
+	put_aggregate(j, b, "cv", real.cv, has_cpu ? &cpu.cv : NULL);
 	return MEW_OK;
 }
 
@@ -318,7 +327,7 @@ static void put_error(struct mew_json *j, const struct block *b, const struct me
 	mew_json_put_u64(j, "repetition_index", 0);
 	mew_json_put_bool(j, "error_occurred", true);
 	mew_json_put_text(j, "error_message", row->reason != NULL ? row->reason : mew_status_name(row->status));
-	put_times(j, 0, 0, 0);
+	put_times(j, 0, 0, 0, NO_TIME);
 	mew_json_object_end(j);
 }
 

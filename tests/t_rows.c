@@ -177,6 +177,7 @@ static void gbench_rows_have_all_that_compare_py_reads(void **state)
 	row = gbench_row(top, "broken", 0);
 	assert_true(json_is_true(json_object_get(row, "error_occurred")));
 	assert_string_equal(text(row, "error_message"), BROKEN_WHY);
+	assert_string_equal(text(row, "mew.skipped"), "real_time cpu_time");
 	json_decref(top);
 }
 
@@ -195,7 +196,31 @@ static void gbench_repetitions_share_a_name_and_have_aggregates(void **state)
 	assert_string_equal(text(gbench_row(top, FIRST "_median", 0), "run_type"), "aggregate");
 	assert_true(number(gbench_row(top, FIRST "_cv", 0), "real_time") < 0.01);
 	assert_string_equal(text(gbench_row(top, FIRST "_cv", 0), "aggregate_unit"), "percentage");
+	assert_string_equal(text(gbench_row(top, FIRST "_mean", 0), "mew.skipped"), "cpu_time"); /* the second has none */
+	assert_true(number(gbench_row(top, FIRST "_mean", 0), "cpu_time") == 0);
 	json_decref(top);
+}
+
+static void gbench_iterations_are_of_all_threads(void **state)
+{
+	static const uint64_t real[] = { 1000, 1000 }, cpu[] = { 3200, 3200 };
+	struct mew_run run = { .phase = MEW_PHASE_MEASUREMENT_VALUE, .loops = 10, .nsamples = 2, .real_ns = real, .cpu_ns = cpu };
+	struct mew_model *m = mew_model_new();
+	struct mew_case *c = add_time(m, "a", NULL, 100);
+	json_t *top;
+
+	(void)state;
+	c->threads = 4;
+	for (run.repetition = 0; run.repetition < 2; run.repetition++)
+		assert_int_equal(mew_model_add_run(m, c, &run), 0);
+	mew_model_seal(m);
+	top = parsed(&mew_report_gbench, m);
+	assert_true(number(gbench_row(top, "a", 1), "iterations") == 2 * 10 * 4);
+	assert_true(number(gbench_row(top, "a", 1), "real_time") == 100);
+	assert_true(number(gbench_row(top, "a", 1), "cpu_time") == 80);
+	assert_true(number(gbench_row(top, "a_mean", 0), "cpu_time") == 80);
+	json_decref(top);
+	mew_model_free(m);
 }
 
 static void gbench_names_what_means_the_same(void **state)
@@ -457,6 +482,7 @@ int main(void)
 		cmocka_unit_test(an_empty_model_is_a_sound_file),
 		cmocka_unit_test(gbench_rows_have_all_that_compare_py_reads),
 		cmocka_unit_test(gbench_repetitions_share_a_name_and_have_aggregates),
+		cmocka_unit_test(gbench_iterations_are_of_all_threads),
 		cmocka_unit_test(gbench_names_what_means_the_same),
 		cmocka_unit_test(gbench_counters_cannot_take_a_members_place),
 		cmocka_unit_test(bmf_has_bencher_s_measures_with_intervals),
