@@ -21,13 +21,22 @@ struct growth {
 	double base, head; /* of one iteration */
 };
 
-/* A function is the same one wherever its file puts it: "name (file.c:12)" counts up to the blank. */
+/* "name (file.c:12)" up to its last blank and bracket; C++ names have such before it. */
+static size_t name_length(const char *function)
+{
+	size_t n = 0;
+
+	for (const char *at = strstr(function, " ("); at != NULL; at = strstr(at + 1, " ("))
+		n = (size_t)(at - function);
+	return n > 0 ? n : strlen(function);
+}
+
+/* A function is the same one wherever its file puts it. */
 static bool same_function(const char *a, const char *b)
 {
-	const char *end_a = strstr(a, " ("), *end_b = strstr(b, " (");
-	size_t n = end_a != NULL ? (size_t)(end_a - a) : strlen(a), m = end_b != NULL ? (size_t)(end_b - b) : strlen(b);
+	size_t n = name_length(a);
 
-	return n == m && memcmp(a, b, n) == 0;
+	return n == name_length(b) && memcmp(a, b, n) == 0;
 }
 
 static int by_growth(const void *a, const void *b)
