@@ -15,7 +15,6 @@
 
 #define KIND MEW_KIND_CPU
 #define Z95 1.959964
-#define MOST_FUNCTIONS 32 /* in by_function */
 #define NAME_SHOWN 80 /* bytes of a function's name in a remark */
 
 struct tally {
@@ -211,9 +210,9 @@ static bool set_top(struct mew_model *m, struct mew_case *c, const struct tally 
 /* As many as memory figures have; the rest is in the samples. Returns false without memory. */
 static bool set_functions(struct mew_model *m, struct mew_case *c, const struct tally *t)
 {
-	struct mew_cpu_function rows[MOST_FUNCTIONS] = { { .function = NULL } };
-	char *labels[MOST_FUNCTIONS];
-	size_t n = t->n < MOST_FUNCTIONS ? t->n : MOST_FUNCTIONS, made = 0;
+	struct mew_cpu_function rows[MEW_MOST_BY_FUNCTION] = { { .function = NULL } };
+	char *labels[MEW_MOST_BY_FUNCTION];
+	size_t n = t->n < MEW_MOST_BY_FUNCTION ? t->n : MEW_MOST_BY_FUNCTION, made = 0;
 	struct mew_interval interval;
 
 	for (; made < n; made++) {

@@ -10,6 +10,8 @@
 
 /* Fewer samples than this are reported with a remark. */
 #define MEW_SAMPLES_ENOUGH 100u
+/* by_function has no more rows than this. */
+#define MEW_MOST_BY_FUNCTION 32u
 
 /*
  * Fill the figures that follow from the samples of every valid CPU row: sample_count, sample_weight, top_function,

@@ -14,7 +14,6 @@
 #include "blame.h"
 
 #define KIND MEW_KIND_MEMORY
-#define MOST_FUNCTIONS 32u
 
 /* Of struct mew_blame. The bytes come first: where one name has several definitions, most bytes choose the line. */
 enum sum { CUMULATIVE, PEAK, ALLOCATIONS, NET };
@@ -122,8 +121,8 @@ static int by_size(const void *a, const void *b)
 
 static bool set_list(struct mew_model *m, struct mew_case *c, const struct mew_blame *all, size_t n)
 {
-	struct mew_memory_function rows[MOST_FUNCTIONS] = { { .function = NULL } };
-	char *labels[MOST_FUNCTIONS] = { NULL };
+	struct mew_memory_function rows[MEW_MOST_BY_FUNCTION] = { { .function = NULL } };
+	char *labels[MEW_MOST_BY_FUNCTION] = { NULL };
 	size_t made = 0;
 
 	for (; made < n; made++) {
@@ -154,7 +153,7 @@ static bool analyse_case(struct mew_model *m, struct mew_case *c)
 	if (all == NULL)
 		return false;
 	qsort(all, n, sizeof *all, by_size);
-	is_done = set_list(m, c, all, n < MOST_FUNCTIONS ? n : MOST_FUNCTIONS);
+	is_done = set_list(m, c, all, n < MEW_MOST_BY_FUNCTION ? n : MEW_MOST_BY_FUNCTION);
 	free(all);
 	return is_done;
 }

@@ -6,6 +6,7 @@
 
 #include "gate_explain.h"
 
+#include "analyse.h"
 #include "gate_files.h"
 #include "textual.h"
 
@@ -19,6 +20,7 @@
 struct growth {
 	const char *function;
 	double base, head; /* of one iteration */
+	bool at_most;      /* the base has more functions than it lists: this is no more than one of the others can take */
 };
 
 /* "name (file.c:12)" up to its last blank and bracket; C++ names have such before it. */
@@ -49,12 +51,13 @@ static int by_growth(const void *a, const void *b)
 
 /* --- time ------------------------------------------------------------------------------------------------------- */
 
-static const struct mew_cpu_function *time_in(const struct mew_cpu_case *row, const char *function)
+static double share_in(const struct mew_cpu_case *row, const char *function, bool *at_most)
 {
 	for (size_t i = 0; i < row->nby_function; i++)
 		if (same_function(row->by_function[i].function, function))
-			return &row->by_function[i];
-	return NULL;
+			return row->by_function[i].share;
+	*at_most = row->nby_function >= MEW_MOST_BY_FUNCTION;
+	return *at_most ? row->by_function[row->nby_function - 1].share : 0;
 }
 
 /*
@@ -69,12 +72,13 @@ static size_t time_growth(const struct mew_cpu_case *base, const struct mew_cpu_
 	if (time == NULL || !isfinite(time->base) || !isfinite(time->head) || base->sample_count == 0 || head->sample_count == 0)
 		return 0;
 	for (size_t i = 0; i < head->nby_function && n < most; i++) {
-		const struct mew_cpu_function *f = &head->by_function[i], *was = time_in(base, f->function);
-		double before = was != NULL ? was->share : 0;
+		const struct mew_cpu_function *f = &head->by_function[i];
+		struct growth g = { .function = f->function, .head = f->share * time->head };
+		double before = share_in(base, f->function, &g.at_most);
 		double error = hypot(time->base * sqrt(before * (1 - before) / (double)base->sample_count),
 				     time->head * sqrt(f->share * (1 - f->share) / (double)head->sample_count));
-		struct growth g = { f->function, before * time->base, f->share * time->head };
 
+		g.base = before * time->base;
 		if (g.head - g.base > 2 * error)
 			out[n++] = g;
 	}
@@ -83,12 +87,18 @@ static size_t time_growth(const struct mew_cpu_case *base, const struct mew_cpu_
 
 /* --- allocations ------------------------------------------------------------------------------------------------ */
 
-static const struct mew_memory_function *bytes_in(const struct mew_memory_case *row, const char *function)
+/* The list has the largest peaks, so what it leaves out can have all bytes that its own functions do not. */
+static double bytes_in(const struct mew_memory_case *row, const char *function, bool *at_most)
 {
-	for (size_t i = 0; i < row->nby_function; i++)
+	double others = (double)row->cumulative_bytes;
+
+	for (size_t i = 0; i < row->nby_function; i++) {
 		if (same_function(row->by_function[i].function, function))
-			return &row->by_function[i];
-	return NULL;
+			return (double)row->by_function[i].cumulative_bytes;
+		others -= (double)row->by_function[i].cumulative_bytes;
+	}
+	*at_most = row->nby_function >= MEW_MOST_BY_FUNCTION;
+	return *at_most ? fmax(others, 0) : 0;
 }
 
 static size_t bytes_growth(const struct mew_memory_case *base, const struct mew_memory_case *head, struct growth *out, size_t most)
@@ -98,10 +108,10 @@ static size_t bytes_growth(const struct mew_memory_case *base, const struct mew_
 	if (base->iterations == 0 || head->iterations == 0)
 		return 0;
 	for (size_t i = 0; i < head->nby_function && n < most; i++) {
-		const struct mew_memory_function *f = &head->by_function[i], *was = bytes_in(base, f->function);
-		struct growth g = { f->function, 0, (double)f->cumulative_bytes / (double)head->iterations };
+		const struct mew_memory_function *f = &head->by_function[i];
+		struct growth g = { .function = f->function, .head = (double)f->cumulative_bytes / (double)head->iterations };
 
-		g.base = was != NULL ? (double)was->cumulative_bytes / (double)base->iterations : 0;
+		g.base = bytes_in(base, f->function, &g.at_most) / (double)base->iterations;
 		if (g.head > g.base)
 			out[n++] = g;
 	}
@@ -137,11 +147,11 @@ static void put_row(struct table *t, const char *key, const char *what, const st
 	mew_gate_put_escaped(&row, key);
 	mew_write_text(&row, " | ");
 	mew_gate_put_escaped(&row, g->function);
-	mew_writef(&row, " | %s | ", what);
+	mew_writef(&row, " | %s | %s", what, g->at_most ? "at most " : "");
 	put_number(&row, g->base);
 	mew_write_text(&row, " | ");
 	put_number(&row, g->head);
-	mew_write_text(&row, " | +");
+	mew_writef(&row, " | %s+", g->at_most ? "at least " : "");
 	put_number(&row, g->head - g->base);
 	mew_write_text(&row, " |\n");
 	t->full = !mew_gate_put_piece(t->w, &row, t->most);
@@ -165,7 +175,7 @@ static bool put_case(struct table *t, const struct mew_gate *g, const struct mew
 {
 	const char *key = c->key;
 	const struct mew_case *base = mew_model_find(g->profiles[MEW_BASE], key), *head = mew_model_find(g->profiles[MEW_HEAD], key);
-	struct growth list[64] = { { NULL, 0, 0 } };
+	struct growth list[64] = { { .function = NULL } };
 
 	if (base == NULL || head == NULL)
 		return false;
