@@ -210,6 +210,34 @@ static void bytes_that_the_base_may_have_had_are_no_growth(void **state)
 	says("| large (a.c:1) | bytes/iteration | at most 600 | 9000 | at least +8400 |", true);
 }
 
+/* --- what could not be looked at ------------------------------------------------------------------------------------ */
+
+static void what_could_not_be_compared_is_not_called_equal(void **state)
+{
+	const struct mew_cpu_function one = { .function = "f (a.c:1)", .share = 1 };
+
+	(void)state;
+	add_case();
+	profile_cpu(MEW_BASE, &one, 1);
+	profile_cpu(MEW_HEAD, &one, 1);
+	mew_model_fail(gate.profiles[MEW_HEAD], last_case(MEW_HEAD), MEW_KIND_CPU, MEW_E_BODY, "it failed");
+	says("could not be compared", true);
+	says("than chance explains", false);
+}
+
+static void cases_without_room_are_counted(void **state)
+{
+	const struct mew_cpu_function one = { .function = "f (a.c:1)", .share = 1 };
+
+	(void)state;
+	for (int i = 0; i < 13; i++) {
+		add_case();
+		profile_cpu(MEW_BASE, &one, 1);
+		profile_cpu(MEW_HEAD, &one, 1);
+	}
+	says("\n3 more cases are in the page alone.\n", true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest gate_growth[] = {
@@ -218,6 +246,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_a_whole_list_lacks_was_not_there, open_gate, close_gate),
 		cmocka_unit_test_setup_teardown(names_are_told_apart_to_their_end, open_gate, close_gate),
 		cmocka_unit_test_setup_teardown(bytes_that_the_base_may_have_had_are_no_growth, open_gate, close_gate),
+		cmocka_unit_test_setup_teardown(what_could_not_be_compared_is_not_called_equal, open_gate, close_gate),
+		cmocka_unit_test_setup_teardown(cases_without_room_are_counted, open_gate, close_gate),
 	};
 
 	return cmocka_run_group_tests_name("gate growth", gate_growth, NULL, NULL);

@@ -60,6 +60,12 @@ static double share_in(const struct mew_cpu_case *row, const char *function, boo
 	return *at_most ? row->by_function[row->nby_function - 1].share : 0;
 }
 
+static bool has_times(const struct mew_cpu_case *base, const struct mew_cpu_case *head, const struct mew_verdict *time)
+{
+	return base->status == MEW_OK && head->status == MEW_OK && base->sample_count > 0 && head->sample_count > 0 &&
+	       time != NULL && isfinite(time->base) && isfinite(time->head);
+}
+
 /*
  * Shares of samples, of the time that the pairs measured: a profiler's own time has what it costs and, by the wall clock,
  * what other programs took. What two standard errors of sampling explain is no growth.
@@ -69,8 +75,6 @@ static size_t time_growth(const struct mew_cpu_case *base, const struct mew_cpu_
 {
 	size_t n = 0;
 
-	if (time == NULL || !isfinite(time->base) || !isfinite(time->head) || base->sample_count == 0 || head->sample_count == 0)
-		return 0;
 	for (size_t i = 0; i < head->nby_function && n < most; i++) {
 		const struct mew_cpu_function *f = &head->by_function[i];
 		struct growth g = { .function = f->function, .head = f->share * time->head };
@@ -101,12 +105,15 @@ static double bytes_in(const struct mew_memory_case *row, const char *function, 
 	return *at_most ? fmax(others, 0) : 0;
 }
 
+static bool has_bytes(const struct mew_memory_case *base, const struct mew_memory_case *head)
+{
+	return base->status == MEW_OK && head->status == MEW_OK && base->iterations > 0 && head->iterations > 0;
+}
+
 static size_t bytes_growth(const struct mew_memory_case *base, const struct mew_memory_case *head, struct growth *out, size_t most)
 {
 	size_t n = 0;
 
-	if (base->iterations == 0 || head->iterations == 0)
-		return 0;
 	for (size_t i = 0; i < head->nby_function && n < most; i++) {
 		const struct mew_memory_function *f = &head->by_function[i];
 		struct growth g = { .function = f->function, .head = (double)f->cumulative_bytes / (double)head->iterations };
@@ -132,6 +139,7 @@ struct table { /* as far as it has room */
 	struct mew_writer *w;
 	uint64_t most; /* bytes of w */
 	bool begun, full;
+	size_t compared; /* figures of cases that both sides have */
 };
 
 static void put_row(struct table *t, const char *key, const char *what, const struct growth *g)
@@ -170,22 +178,49 @@ static bool has_kind(const struct mew_case *a, const struct mew_case *b, enum me
 	return (a->kinds >> kind & 1) != 0 && (b->kinds >> kind & 1) != 0;
 }
 
-/* Returns false when the case was not profiled on both sides. */
-static bool put_case(struct table *t, const struct mew_gate *g, const struct mew_gate_case *c)
+/* The same case of both profiles. False: it has none. */
+static bool find_profiles(const struct mew_gate *g, const struct mew_gate_case *c, const struct mew_case *found[MEW_SIDES])
 {
-	const char *key = c->key;
-	const struct mew_case *base = mew_model_find(g->profiles[MEW_BASE], key), *head = mew_model_find(g->profiles[MEW_HEAD], key);
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+		found[side] = mew_model_find(g->profiles[side], c->key);
+	return found[MEW_BASE] != NULL && found[MEW_HEAD] != NULL;
+}
+
+static void put_case(struct table *t, const struct mew_gate_case *c, const struct mew_case *base, const struct mew_case *head)
+{
+	const struct mew_verdict *time = mew_gate_time(c);
 	struct growth list[64] = { { .function = NULL } };
 
-	if (base == NULL || head == NULL)
-		return false;
-	if (has_kind(base, head, MEW_KIND_CPU) && base->cpu.status == MEW_OK && head->cpu.status == MEW_OK)
-		put_rows(t, key, "ns/iteration", list,
-			 time_growth(&base->cpu, &head->cpu, mew_gate_time(c), list, MEW_COUNTOF(list)));
-	if (has_kind(base, head, MEW_KIND_MEMORY) && base->memory.status == MEW_OK && head->memory.status == MEW_OK)
-		put_rows(t, key, "bytes/iteration", list,
+	if (has_kind(base, head, MEW_KIND_CPU) && has_times(&base->cpu, &head->cpu, time)) {
+		t->compared++;
+		put_rows(t, c->key, "ns/iteration", list,
+			 time_growth(&base->cpu, &head->cpu, time, list, MEW_COUNTOF(list)));
+	}
+	if (has_kind(base, head, MEW_KIND_MEMORY) && has_bytes(&base->memory, &head->memory)) {
+		t->compared++;
+		put_rows(t, c->key, "bytes/iteration", list,
 			 bytes_growth(&base->memory, &head->memory, list, MEW_COUNTOF(list)));
-	return true;
+	}
+}
+
+/* Returns how many of the profiled cases were left out. */
+static size_t put_cases(struct table *t, const struct mew_gate *g)
+{
+	size_t shown = 0, more = 0;
+
+	for (size_t i = 0; i < g->ncases; i++) {
+		const struct mew_case *found[MEW_SIDES];
+
+		if (!find_profiles(g, &g->cases[i], found))
+			continue;
+		if (shown == MOST_CASES || t->full) {
+			more++;
+			continue;
+		}
+		put_case(t, &g->cases[i], found[MEW_BASE], found[MEW_HEAD]);
+		shown++;
+	}
+	return more;
 }
 
 static void put_page(struct mew_writer *w, const struct mew_gate *g)
@@ -206,7 +241,7 @@ static void put_page(struct mew_writer *w, const struct mew_gate *g)
 void mew_gate_put_growth(struct mew_writer *w, const struct mew_gate *g, uint64_t most)
 {
 	struct table t = { .w = w, .most = w->total + most };
-	size_t shown = 0;
+	size_t more;
 
 	if (g->html[0] == '\0') {
 		if (g->unexplained[0] != '\0') {
@@ -217,8 +252,12 @@ void mew_gate_put_growth(struct mew_writer *w, const struct mew_gate *g, uint64_
 		return;
 	}
 	put_page(w, g);
-	for (size_t i = 0; i < g->ncases && shown < MOST_CASES && !t.full; i++)
-		shown += put_case(&t, g, &g->cases[i]);
-	if (!t.begun)
-		mew_write_text(w, "No single function takes more than chance explains.\n");
+	more = put_cases(&t, g);
+	if (t.full && !t.begun)
+		mew_write_text(w, "The functions that take more have no room here.\n");
+	else if (!t.begun)
+		mew_write_text(w, t.compared > 0 ? "No single function takes more than chance explains.\n" :
+						   "The functions could not be compared.\n");
+	if (more > 0)
+		mew_writef(w, "\n%zu more case%s in the page alone.\n", more, more == 1 ? " is" : "s are");
 }
