@@ -218,6 +218,9 @@ check "another head is invalid" 4 'compared another head'
 jq '.workload_revision = "w2"' two/samples.json >other/samples.json
 run "$mew" gate --merge one other
 check "another workload is invalid" 4 'workload_revision differs'
+jq '.phases_hash = "0"' two/samples.json >other/samples.json
+run "$mew" gate --merge one other
+check "other phases are other work" 4 'other ran other commands: its phases file'
 # 300 cases with long names and as many rules: the comment still fits
 mkdir many && cp two/summary.json many
 jq --arg long "$(printf '%0280d' 0 | tr 0 k)" '.cases[0] as $c | .cases = [range(300) as $i | $c | .key = "\($i)\($long)" |
@@ -257,11 +260,20 @@ is "with all pairs that were asked for" "$(member cut/samples.json '.cases[0].ob
 is "the first one is that of the first run" "$(member cut/samples.json '.cases[0].observations[0].base_ns')" "$before"
 is "also beside its context" "$(member cut/samples.json '.cases[0].contexts.third[0].base_ns')" "$before"
 is "and its counts" "$(member cut/samples.json '.cases[0].counts.hits | length')" 5
-phases unmet.json '{"name": "a", "require": {"hits": ">0"}}'
-run "$mew" gate --resume unmet
+phases mended.json '{"name": "a", "run": "HITS=$(cat hits-$MEW_ARM) $MEW_COMMAND", "require": {"hits": ">0"}}'
+echo 5 >hits-base
+echo 0 >hits-head
+gate mended.json --output mended
+echo 5 >hits-head
+run "$mew" gate --resume mended
 check "a run that was invalid cannot be resumed until it passes" 4 'did not do its job: "hits" is 0'
 run "$mew" gate --resume cut --samples 9
 complains "its flags are those of the run" 2 'give it alone'
+cp long.json kept.json
+phases long.json '{"name": "a", "run": "sleep 0.05; $MEW_COMMAND 0.05", '"$counts"'}'
+run "$mew" gate --resume changed
+complains "other phases cannot go on" 4 'long.json has changed'
+mv kept.json long.json
 echo '# new' >>tool-head
 run "$mew" gate --resume changed
 complains "a changed side cannot go on" 4 'head has changed'

@@ -60,6 +60,7 @@ static void put_head(struct mew_json *j, const struct mew_gate *g)
 	mew_json_put_u64(j, "seed", g->options->seed);
 	mew_json_put_some_text(j, "ci_run", g->options->ci_run);
 	put_sides(j, g);
+	mew_gate_put_phases_hash(j, g);
 	put_calibration(j, g->calibration);
 	mew_json_put_u64(j, "processes", g->processes);
 	mew_json_put_f64(j, "seconds", g->seconds);

@@ -58,6 +58,8 @@ static int check_same(struct mew_gate *g, const json_t *first, const json_t *oth
 	}
 	if (differs(text_of(first, NULL, "workload_revision"), text_of(other, NULL, "workload_revision")))
 		(void)snprintf(g->identity, sizeof g->identity, "%.200s worked on another input: its workload_revision differs", directory);
+	if (differs(text_of(first, NULL, "phases_hash"), text_of(other, NULL, "phases_hash")))
+		(void)snprintf(g->identity, sizeof g->identity, "%.200s ran other commands: its phases file said something else", directory);
 	return g->identity[0] == '\0' ? 0 : -1;
 }
 

@@ -287,6 +287,20 @@ static int read_list(struct reader *r, const char *member, const json_t *list, b
 	return MEW_OK;
 }
 
+/* Blanks and the order of members say nothing. FNV-1a. */
+static int take_hash(struct mew_command_plan *plan, struct mew_error *err)
+{
+	char *text = json_dumps(plan->tree, JSON_COMPACT | JSON_SORT_KEYS);
+
+	if (text == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the phases");
+	plan->hash = UINT64_C(0xcbf29ce484222325);
+	for (const char *at = text; *at != '\0'; at++)
+		plan->hash = (plan->hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+	free(text);
+	return MEW_OK;
+}
+
 int mew_command_plan_read(const char *path, bool contention, struct mew_command_plan *out, struct mew_error *err)
 {
 	struct reader r = { .file = path, .plan = out, .err = err };
@@ -307,7 +321,9 @@ int mew_command_plan_read(const char *path, bool contention, struct mew_command_
 		if (strcmp(key, "phases") != 0 && strcmp(key, "contention") != 0)
 			return wrong(&r, key, "\"phases\" or \"contention\"");
 	}
-	status = read_list(&r, "phases", json_object_get(out->tree, "phases"), false);
+	status = take_hash(out, err);
+	if (status == MEW_OK)
+		status = read_list(&r, "phases", json_object_get(out->tree, "phases"), false);
 	out->isolated = out->n;
 	contended = json_object_get(out->tree, "contention");
 	if (status == MEW_OK && contention)

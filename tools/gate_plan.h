@@ -61,6 +61,7 @@ struct mew_command_phase { /* texts belong to the tree of the file */
 
 struct mew_command_plan {
 	json_t *tree;
+	uint64_t hash; /* of what the file says: tells it from another */
 	struct mew_command_phase list[MEW_PLAN_PHASES]; /* the contended ones last */
 	size_t n, isolated;
 	struct mew_metric counts[MEW_PLAN_COUNTS];

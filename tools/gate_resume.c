@@ -112,6 +112,27 @@ static int compare_identity(struct mew_gate *g, enum mew_side side, struct mew_e
 			     mew_side_name(side), path);
 }
 
+static void phases_hash(const struct mew_gate *g, char text[32])
+{
+	(void)snprintf(text, 32, "%016" PRIx64, g->options->plan->hash);
+}
+
+/* Other phases are other work, also where their names are the same. */
+static int compare_phases(const struct mew_gate *g, struct mew_error *err)
+{
+	const char *was = json_string_value(json_object_get(g->options->resumed, "phases_hash"));
+	char now[32];
+
+	if (g->options->plan == NULL)
+		return MEW_OK;
+	phases_hash(g, now);
+	if (was == NULL)
+		return damaged(err, "top level", "phases_hash", "the hash of what the phases file said");
+	return strcmp(was, now) == 0 ? MEW_OK :
+		mew_error_set(err, MEW_E_INVALID, "%.200s has changed since the run began: its samples cannot be joined, begin anew",
+			      g->options->phases_file);
+}
+
 int mew_gate_identify(struct mew_gate *g, struct mew_error *err)
 {
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
@@ -129,7 +150,7 @@ int mew_gate_identify(struct mew_gate *g, struct mew_error *err)
 		if (status != MEW_OK)
 			return status;
 	}
-	return MEW_OK;
+	return g->options->resumed != NULL ? compare_phases(g, err) : MEW_OK;
 }
 
 /* One command line may do other things by other variables. */
@@ -294,6 +315,16 @@ void mew_gate_put_arguments(struct mew_json *j, const struct mew_gate *g)
 	for (int i = 0; i < g->options->argc; i++)
 		mew_json_string(j, g->options->argv[i]);
 	mew_json_array_end(j);
+}
+
+void mew_gate_put_phases_hash(struct mew_json *j, const struct mew_gate *g)
+{
+	char text[32];
+
+	if (g->options->plan == NULL)
+		return;
+	phases_hash(g, text);
+	mew_json_put_text(j, "phases_hash", text);
 }
 
 void mew_gate_put_tool(struct mew_json *j, const struct mew_tool *tool)

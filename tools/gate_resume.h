@@ -33,5 +33,7 @@ const json_t *mew_gate_find_case(const json_t *tree, const char *key);
 /* Members of samples.json that the next run reads. */
 void mew_gate_put_arguments(struct mew_json *j, const struct mew_gate *g);
 void mew_gate_put_tool(struct mew_json *j, const struct mew_tool *tool);
+/* Commands: what the phases file said, which the next run and the other machines must have too. */
+void mew_gate_put_phases_hash(struct mew_json *j, const struct mew_gate *g);
 
 #endif
