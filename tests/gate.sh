@@ -161,6 +161,8 @@ run "$mew" gate --base ./fx-base --head ./fx-head --limit time=0% -k spin --budg
 check "a budget ends it, and what is left is said" 3 'budget.*ended'
 run "$mew" gate --base ./fx-base --head ./fx-head --limit time=60% -k spin --memory 0 --budget 600 --html page.html
 check "--html gives a page also where nothing got worse" 0 PASS 'wrote page.html'
+run "$mew" gate --base ./fx-base --head ./fx-idle --limit time=900% -k 'spin|blocks' --memory 0 --html others.html
+check "... also where a case is invalid, of the others" 4 INVALID 'wrote others.html'
 run "$mew" gate --base ./fx-base --head ./fx-head --limit time=60% -k spin --memory 0 --html -
 complains "a page is no table" 2 'a file'
 run "$mew" gate --base ./fx-base --head ./fx-head --context third=./fx-slow --limit time=60% -k spin --memory 0

@@ -26,6 +26,7 @@ struct explain {
 	bool open[MEW_SIDES];
 	double spent_s, longest_s; /* so far; over one case */
 	size_t wanted, done;
+	bool nothing_worse; /* then who names a page gets one of all cases */
 };
 
 static bool got_worse(const struct mew_gate_case *c)
@@ -36,10 +37,18 @@ static bool got_worse(const struct mew_gate_case *c)
 	return false;
 }
 
-/* Without --html a page is for what got worse; who names one gets one. */
-static bool is_wanted(const struct mew_gate *g, const struct mew_gate_case *c)
+static bool nothing_got_worse(const struct mew_gate *g)
 {
-	return c->reason == NULL && (got_worse(c) || (g->options->html != NULL && g->outcome < MEW_OUTCOME_REGRESSED));
+	for (size_t i = 0; i < g->ncases; i++)
+		if (got_worse(&g->cases[i]))
+			return false;
+	return true;
+}
+
+/* Without --html a page is for what got worse; who names one gets one. */
+static bool is_wanted(const struct explain *e, const struct mew_gate_case *c)
+{
+	return c->reason == NULL && !c->is_skipped && (got_worse(c) || (e->g->options->html != NULL && e->nothing_worse));
 }
 
 static bool has_time(const struct explain *e)
@@ -107,7 +116,7 @@ static int profile_all(struct explain *e, struct mew_error *err)
 		mew_model_take_facts(g->profiles[side], g->models[side]);
 	}
 	for (size_t i = 0; i < g->ncases && !mew_gate_is_cancelled(g) && has_time(e); i++) {
-		int status = is_wanted(g, &g->cases[i]) ? profile_case(e, &g->cases[i], err) : MEW_OK;
+		int status = is_wanted(e, &g->cases[i]) ? profile_case(e, &g->cases[i], err) : MEW_OK;
 
 		if (status != MEW_OK)
 			return status;
@@ -173,14 +182,14 @@ static void close_all(struct explain *e)
 
 void mew_gate_explain(struct mew_gate *g)
 {
-	struct explain e = { .g = g };
+	struct explain e = { .g = g, .nothing_worse = nothing_got_worse(g) };
 	struct mew_error err;
 	int status;
 
 	if (g->options->html == NULL && g->options->output == NULL)
 		return;
 	for (size_t i = 0; i < g->ncases; i++)
-		e.wanted += is_wanted(g, &g->cases[i]);
+		e.wanted += is_wanted(&e, &g->cases[i]);
 	if (e.wanted == 0 || !is_possible(g)) {
 		if (e.wanted > 0 && g->options->gbench)
 			(void)snprintf(g->unexplained, sizeof g->unexplained,
