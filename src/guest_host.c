@@ -268,7 +268,7 @@ bool mew_guest_look(struct mew_guest_host *h, const struct mew_guest_request *rq
 	} else {
 		return false;
 	}
-	mew_trace_command(h->program, h->program, p->started_ns, *wait_status);
+	mew_trace_command(h->program, h->program, p->started_ns, mew_os_now_ns(), *wait_status);
 	p->pid = 0;
 	return true;
 }

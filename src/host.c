@@ -32,7 +32,7 @@ static int end_worker(struct mew_host *h, bool kill_first, bool *had_to_kill)
 	uint64_t patience_ns = kill_first ? 0 : h->lingers ? LINGER_NS : MEW_PATIENCE_NS;
 	int status = mew_launch_end(h->pid, patience_ns, had_to_kill);
 
-	mew_trace_command(h->program, h->program, h->started_ns, status);
+	mew_trace_command(h->program, h->program, h->started_ns, mew_os_now_ns(), status);
 	h->pid = 0;
 	return status;
 }

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "os.h"
 #include "trace_log.h"
 
 static struct {
@@ -60,7 +59,7 @@ char *mew_trace_shown_name(const char *name)
 	return redaction.is_set ? mew_trace_shown_line(name) : strdup(name);
 }
 
-void mew_trace_command(const char *program, const char *line, uint64_t start_ns, int wait_status)
+void mew_trace_command(const char *program, const char *line, uint64_t start_ns, uint64_t end_ns, int wait_status)
 {
 	struct mew_trace_args args = { 0 };
 	const char *name = strrchr(program, '/');
@@ -79,6 +78,6 @@ void mew_trace_command(const char *program, const char *line, uint64_t start_ns,
 		mew_trace_arg_number(&args, "exit_code", (uint64_t)WEXITSTATUS(wait_status));
 	}
 	shown = mew_trace_shown_name(name != NULL ? name + 1 : program);
-	mew_trace_span("command", shown, start_ns, mew_os_now_ns(), &args);
+	mew_trace_span("command", shown, start_ns, end_ns, &args);
 	free(shown);
 }

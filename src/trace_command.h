@@ -25,12 +25,12 @@ char *mew_trace_shown_line(const char *line);
 char *mew_trace_shown_name(const char *name);
 
 /*
- * A command from start_ns until now, on a line of its own, since several run at once. Nothing happens without a trace.
+ * A command from start_ns until end_ns, on a line of its own, since several run at once. Nothing happens without a trace.
  *
  * program      its file; the last part of the path is the name shown
  * line         with its arguments
  * wait_status  of waitpid()
  */
-void mew_trace_command(const char *program, const char *line, uint64_t start_ns, int wait_status);
+void mew_trace_command(const char *program, const char *line, uint64_t start_ns, uint64_t end_ns, int wait_status);
 
 #endif

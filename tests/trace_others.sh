@@ -101,6 +101,15 @@ check "a command's name is its program" 0 '^[1-9]'
 run grep -c 'SECRET\|abc' lines.json
 check "... and never what its line sets" 1 '^0$'
 rm -f lines.json
+echo '{"phases": [{"name": "w"}], "contention": [{"name": "both", "jobs": ["true", "sleep 1"]}]}' >phases.json
+run "$mew" gate --command phases.json --base true --head true --samples 1 --contention 2 --contention-samples 1 --trace=jobs.json
+last_end() { # PROGRAM: microseconds
+	sed -n 's/.*"ph":"e".*"cat":"command","name":"'"$1"'","ts":\([0-9]*\)[.,].*/\1/p' jobs.json | sort -n | tail -n 1
+}
+status=0
+[ $(($(last_end true) + 300000)) -lt "$(last_end sleep)" ] || status=1
+result "each of several jobs ends when it did" $status "true at $(last_end true) us, sleep 1 at $(last_end sleep)"
+rm -f jobs.json
 run $gate --trace=refused.json -k nothing-has-this-name
 check "a gate that is refused has no trace" 4
 clean "... and leaves nothing behind"

@@ -107,7 +107,8 @@ static void become(const struct mew_command_run *r)
 
 struct child {
 	pid_t pid;  /* 0: not running */
-	int status; /* of waitpid(), for the timeline */
+	int status; /* of waitpid(), for the timeline; its end too */
+	uint64_t end_ns;
 };
 
 static void end_all(struct child *children, size_t n)
@@ -118,6 +119,7 @@ static void end_all(struct child *children, size_t n)
 			while (waitpid(children[i].pid, &children[i].status, 0) < 0 && errno == EINTR)
 				;
 			children[i].pid = 0;
+			children[i].end_ns = mew_os_now_ns();
 		}
 	mew_command_sweep();
 }
@@ -145,6 +147,7 @@ static int reap(struct child *children, size_t n, struct mew_error *err)
 			;
 		children[i].pid = 0;
 		children[i].status = status;
+		children[i].end_ns = mew_os_now_ns();
 		if (status != 0) {
 			mew_launch_describe(status, text, sizeof text);
 			(void)mew_error_set(err, MEW_E_BODY, "%s", text);
@@ -198,8 +201,10 @@ static void trace(const struct mew_command_run *list, const struct child *childr
 	char name[200];
 
 	for (size_t i = 0; i < n; i++) {
+		if (children[i].end_ns == 0) /* it could not be started */
+			continue;
 		name_program(list[i].line, name, sizeof name);
-		mew_trace_command(name, list[i].line, start, children[i].status);
+		mew_trace_command(name, list[i].line, start, children[i].end_ns, children[i].status);
 	}
 }
 
