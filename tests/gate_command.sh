@@ -197,6 +197,7 @@ gate slow.json --limit time=20% --samples 6 --output one
 gate slow.json --limit time=20% --samples 6 --output two
 run "$mew" gate --merge one two --limit time=10% --output joined
 check "two machines make one verdict" 1 'slow *time *regression'
+check "which took no time of its own" 1 '^verdict: .*(1 case, 12 pairs)$'
 is "the comment does not describe the one that joins" "$(grep -c '^- kernel: ' one/mew-gate.md joined/mew-gate.md | tr '\n' ' ')" \
 	"one/mew-gate.md:1 joined/mew-gate.md:0 "
 # cases that are each certain enough alone (p of about 0.01) are not, where there are ten
@@ -253,6 +254,7 @@ code=$?
 check "an interrupt leaves what was measured" 4 INVALID interrupted
 before=$(member cut/samples.json '.cases[0].observations[0].base_ns')
 cp -r cut changed
+jq '.seconds = 1000' changed/samples.json >cut/samples.json
 (cd / && exec "$mew" gate --resume "$work/cut") >out 2>err </dev/null
 code=$?
 check "a resumed run goes on to its end" 0 'PASS\|INCONCLUSIVE'
@@ -260,6 +262,7 @@ is "with all pairs that were asked for" "$(member cut/samples.json '.cases[0].ob
 is "the first one is that of the first run" "$(member cut/samples.json '.cases[0].observations[0].base_ns')" "$before"
 is "also beside its context" "$(member cut/samples.json '.cases[0].contexts.third[0].base_ns')" "$before"
 is "and its counts" "$(member cut/samples.json '.cases[0].counts.hits | length')" 5
+is "the time of both parts is added up" "$(member cut/samples.json '.seconds > 1000')" true
 phases mended.json '{"name": "a", "run": "HITS=$(cat hits-$MEW_ARM) $MEW_COMMAND", "require": {"hits": ">0"}}'
 echo 5 >hits-base
 echo 0 >hits-head

@@ -109,7 +109,7 @@ struct mew_gate {
 	size_t nuncounted;           /* of them */
 	struct mew_calibration *calibration; /* that the noise floors come from; NULL: none */
 	uint64_t start_ns;           /* of the timing, on the monotonic clock */
-	double seconds;              /* that it took */
+	double seconds, earlier_s;   /* that it took; of them in the run that goes on here */
 	unsigned processes;          /* pairs of them */
 	bool out_of_time, interrupted;
 	struct mew_tool tools[MEW_SIDES]; /* the file that each side is */

@@ -174,7 +174,7 @@ static int take_samples(struct mew_commands *p, size_t from, size_t to, unsigned
 		status = take_sample(p, from, to, s, first, err);
 		took = mew_os_now_ns() - before;
 		p->longest_ns = took > p->longest_ns ? took : p->longest_ns;
-		p->g->seconds = (double)(mew_os_now_ns() - p->g->start_ns) / 1e9;
+		mew_gate_stop_clock(p->g);
 		p->g->interrupted = mew_gate_is_cancelled(p->g);
 		written = mew_gate_write_samples(p->g, err);
 		if (written != MEW_OK)

@@ -294,6 +294,7 @@ int mew_gate_continue(struct mew_gate *g, struct mew_error *err)
 	int status = MEW_OK;
 
 	g->processes = (unsigned)json_integer_value(json_object_get(g->options->resumed, "processes"));
+	g->earlier_s = json_number_value(json_object_get(g->options->resumed, "seconds"));
 	for (size_t i = 0; i < g->ncases && status == MEW_OK; i++)
 		status = continue_case(g, &g->cases[i], err);
 	return status;

@@ -143,12 +143,14 @@ static void put_rules(struct mew_writer *w, const struct mew_view *view, const s
 
 static void put_headline(struct mew_writer *w, const struct mew_view *view, const struct mew_gate *g)
 {
-	char text[280];
+	char text[280], seconds[32] = "";
 
+	if (g->machines == 0) /* joining took none of its own */
+		(void)snprintf(seconds, sizeof seconds, ", %.1f s", g->seconds);
 	mew_write_text(w, "verdict: ");
 	mew_write_styled(w, view, g->outcome == MEW_OUTCOME_PASS ? MEW_STYLE_BOLD : mew_outcome_style(g->outcome), mew_gate_headline(g));
-	(void)snprintf(text, sizeof text, "   (%zu case%s, %u %s, %.1f s)\n", g->ncases, g->ncases == 1 ? "" : "s",
-		       g->processes, mew_gate_pairs(g), g->seconds);
+	(void)snprintf(text, sizeof text, "   (%zu case%s, %u %s%s)\n", g->ncases, g->ncases == 1 ? "" : "s",
+		       g->processes, mew_gate_pairs(g), seconds);
 	mew_write_text(w, text);
 	if (g->calibration != NULL) {
 		mew_calibration_words(g->calibration, text, sizeof text);

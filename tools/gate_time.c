@@ -10,6 +10,7 @@
 #include "error.h"
 #include "os.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,11 +23,24 @@ bool mew_gate_is_cancelled(const struct mew_gate *g)
 	return g->options->host.cancelled != NULL && *g->options->host.cancelled != 0;
 }
 
+static double taken_s(const struct mew_gate *g)
+{
+	return (double)(mew_os_now_ns() - g->start_ns) / 1e9;
+}
+
+double mew_gate_time_left(const struct mew_gate *g)
+{
+	return g->options->budget == 0 ? (double)INFINITY : g->options->budget - taken_s(g);
+}
+
+void mew_gate_stop_clock(struct mew_gate *g)
+{
+	g->seconds = g->earlier_s + taken_s(g);
+}
+
 bool mew_gate_has_time(struct mew_gate *g, uint64_t longest_ns)
 {
-	double left = g->options->budget - (double)(mew_os_now_ns() - g->start_ns) / 1e9;
-
-	if (g->options->budget == 0 || left >= (double)longest_ns / 1e9)
+	if (mew_gate_time_left(g) >= (double)longest_ns / 1e9)
 		return true;
 	g->out_of_time = true;
 	return false;
@@ -154,10 +168,11 @@ int mew_gate_take_time(struct mew_gate *g, const struct mew_gate_method *method,
 	while (status == MEW_OK && !mew_gate_is_cancelled(g) && any_open(g) &&
 	       mew_gate_has_time(g, longest.fresh_ns + longest.case_ns)) {
 		status = sweep(g, method, progress, &longest, err);
+		mew_gate_stop_clock(g);
 		if (status == MEW_OK)
 			status = mew_gate_write_samples(g, err);
 	}
-	g->seconds = (double)(mew_os_now_ns() - g->start_ns) / 1e9;
+	mew_gate_stop_clock(g);
 	g->interrupted = mew_gate_is_cancelled(g);
 	return status;
 }

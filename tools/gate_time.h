@@ -23,6 +23,12 @@ struct mew_gate_method { /* how two fresh processes come to say something of a c
 /* Was it interrupted? */
 bool mew_gate_is_cancelled(const struct mew_gate *g);
 
+/* Seconds that --budget leaves, counted from g->start_ns, below 0 when it is over; infinite without one. */
+double mew_gate_time_left(const struct mew_gate *g);
+
+/* g->seconds: what it took until now, with the run that goes on here. */
+void mew_gate_stop_clock(struct mew_gate *g);
+
 /* Does what lasts so long still fit into --budget, counted from g->start_ns? If not, g->out_of_time is set. */
 bool mew_gate_has_time(struct mew_gate *g, uint64_t longest_ns);
 
