@@ -140,6 +140,9 @@ gate head -k spin --memory 0 --context third=./fx-head --output context
 check "a context is shown" 0 'third [+-]'
 is "also in the comment" "$(grep -c '^- spin: third [+-]' context/mew-gate.md)" 1
 is "its observations are under its name" "$(jq '.cases[0].contexts.third | length' context/samples.json)" 8
+gate head -k spin --memory 0 --budget 1e-9 --context third=./fx-head --output spent
+check "a budget ends it too, and says so" 3 '' 'context third: the --budget ended'
+is "before its first pair" "$(jq '.cases[0].contexts.third | length' spent/samples.json)" 0
 gate head --context base=./fx-head
 complains "a context is no side" 2 'a name of its own'
 gate head --context a/b=./fx-head

@@ -24,7 +24,7 @@ struct explain {
 	struct mew_gate *g;
 	struct mew_host host[MEW_SIDES];
 	bool open[MEW_SIDES];
-	double spent_s, longest_s; /* so far; over one case */
+	double longest_s; /* so far, over one case */
 	size_t wanted, done;
 	bool nothing_worse; /* then who names a page gets one of all cases */
 };
@@ -53,9 +53,7 @@ static bool is_wanted(const struct explain *e, const struct mew_gate_case *c)
 
 static bool has_time(const struct explain *e)
 {
-	double left = e->g->options->budget - e->g->seconds - e->spent_s;
-
-	return e->g->options->budget == 0 || left >= (e->done == 0 ? FIRST_S : e->longest_s);
+	return mew_gate_time_left(e->g) >= (e->done == 0 ? FIRST_S : e->longest_s);
 }
 
 /* --- one case --------------------------------------------------------------------------------------------------- */
@@ -93,7 +91,6 @@ static int profile_case(struct explain *e, const struct mew_gate_case *c, struct
 			if (passes[i] == MEW_PASS_CPU || e->g->options->memory_iterations > 0)
 				status = profile(e, c, side, passes[i], err);
 	took = (double)(mew_os_now_ns() - start) / 1e9;
-	e->spent_s += took;
 	if (took > e->longest_s)
 		e->longest_s = took;
 	e->done += status == MEW_OK;

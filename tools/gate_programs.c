@@ -10,9 +10,11 @@
 #include "cli.h"
 #include "error.h"
 #include "gate_time.h"
+#include "os.h"
 #include "plan.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +261,32 @@ static void observe_context(struct programs *p, size_t k, struct mew_gate_case *
 		mew_cli_complain("context %s: %s: %s", p->g->options->contexts[k].name, c->key, err.text);
 }
 
+/* About what a pair took in the gate, until one of the context's was seen. */
+static double expected_pair_s(const struct mew_gate *g)
+{
+	return g->processes > 0 ? g->seconds / g->processes : 0;
+}
+
+/* Returns false when --budget ended them. */
+static bool take_pairs(struct programs *p, size_t k, struct mew_pair *pair)
+{
+	double longest_s = expected_pair_s(p->g);
+	struct mew_error err;
+
+	for (unsigned n = 0; n < CONTEXT_PAIRS && !mew_gate_is_cancelled(p->g); n++) {
+		uint64_t start = mew_os_now_ns();
+
+		if (mew_gate_time_left(p->g) < longest_s)
+			return false;
+		if (mew_pair_fresh(pair, &err) != MEW_OK)
+			break;
+		for (size_t i = 0; i < p->g->ncases; i++)
+			observe_context(p, k, &p->g->cases[i]);
+		longest_s = fmax(longest_s, (double)(mew_os_now_ns() - start) / 1e9);
+	}
+	return true;
+}
+
 static void take_context(struct programs *p, size_t k)
 {
 	const struct mew_gate_context *context = &p->g->options->contexts[k];
@@ -271,10 +299,10 @@ static void take_context(struct programs *p, size_t k)
 		mew_cli_complain("context %s: %s", context->name, err.text);
 		return;
 	}
-	for (unsigned n = 0;
-	     n < CONTEXT_PAIRS && !mew_gate_is_cancelled(p->g) && mew_pair_fresh(pair, &err) == MEW_OK; n++)
-		for (size_t i = 0; i < p->g->ncases; i++)
-			observe_context(p, k, &p->g->cases[i]);
+	if (!take_pairs(p, k, pair)) {
+		mew_progress_clear(&p->progress);
+		mew_cli_complain("context %s: the --budget ended before all of its pairs", context->name);
+	}
 }
 
 /* --- all of it -------------------------------------------------------------------------------------------------- */
@@ -305,6 +333,7 @@ static int measure(struct programs *p)
 	}
 	for (size_t k = 0; k < g->options->ncontexts && !g->interrupted && g->identity[0] == '\0'; k++)
 		take_context(p, k);
+	mew_gate_stop_clock(g);
 	(void)check_identity(p);
 	return MEW_EXIT_FINE;
 }
