@@ -52,6 +52,9 @@ is "with case, phase, arm and result" \
 	"$(member same/metrics.otlp.json '[.resourceMetrics[0].scopeMetrics[0].metrics[] | select(.name == "mew.gate.time" or
 	.name == "mew.gate.allocs") | .gauge.dataPoints[0].attributes | map(.value.stringValue) | join(" ")] | join(", ")')" \
 	"spin measurement/value base pass, spin memory/value base pass"
+is "and units" "$(member same/metrics.otlp.json '[.resourceMetrics[0].scopeMetrics[0].metrics[] | .name + "=" + .unit |
+	select(test("time|peak|allocs"))] | join(" ")')" \
+	"mew.gate.time=ns mew.gate.time.ratio=1 mew.gate.allocs=1 mew.gate.allocs.ratio=1 mew.gate.peak=By mew.gate.peak.ratio=1"
 
 run "$mew" gate --base ./fx-base --head ./fx-slow --limit time=20% -k spin --output slow
 check "twice the work is a regression" 1 'regression'

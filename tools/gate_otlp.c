@@ -63,6 +63,18 @@ static const char *phase_of(const struct mew_gate_case *c, const struct mew_verd
 	return mew_phase_name(is_counted ? MEW_PHASE_MEMORY_VALUE : MEW_PHASE_MEASUREMENT_VALUE);
 }
 
+/* UCUM, as in the catalogue; a command's counts are not in it. */
+static const char *unit_of(const struct mew_metric *metric)
+{
+	size_t n;
+	const struct mew_figure *figures = mew_figures(metric->kind, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (figures[i].bit == metric->bit)
+			return figures[i].unit;
+	return "1";
+}
+
 /* One metric of all cases: a gauge for each side, or the ratio. Writes nothing where no case has it. */
 static void put_metric(struct mew_json *j, const struct mew_gate *g, const struct mew_metric *metric, bool ratio)
 {
@@ -89,7 +101,7 @@ static void put_metric(struct mew_json *j, const struct mew_gate *g, const struc
 					mew_json_key(j, "name");
 					mew_json_string(j, name);
 					mew_json_key(j, "unit");
-					mew_json_string(j, ratio || metric->kind != MEW_KIND_TIME ? "1" : "ns");
+					mew_json_string(j, ratio ? "1" : unit_of(metric));
 					mew_json_key(j, "gauge");
 					mew_json_object(j);
 					mew_json_key(j, "dataPoints");
