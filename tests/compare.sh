@@ -163,6 +163,9 @@ gate "a missing case is invalid" 4 "a - $(ten 100) $mem
 b - $(ten 100) $mem" "a - $(ten 100) $mem"
 gate "a new case is invalid too: the keys must be the same" 4 "a - $(ten 100) $mem" "a - $(ten 100) $mem
 b - $(ten 100) $mem"
+check "... and says so" 4 '^gate: invalid: the head has cases that the base lacks$'
+run "$mew" compare --gate --markdown - b.json h.json
+check "... also in Markdown" 4 '^\*\*invalid\*\*: the head has cases'
 gate "unless only the common ones are asked for" 0 "a - $(ten 100) $mem" "a - $(ten 100) $mem
 b - $(ten 100) $mem" -k '^a$'
 results b.json <<EOF

@@ -284,6 +284,15 @@ void mew_compare_free(struct mew_comparison *c)
 	free(c->differences);
 }
 
+const char *mew_compare_misfit(const struct mew_comparison *c)
+{
+	if (c->ncases == 0)
+		return ": no case is in both files";
+	if (c->nmissing > 0)
+		return c->nadded > 0 ? ": cases are missing from the head, and it has others" : ": cases are missing from the head";
+	return c->nadded > 0 ? ": the head has cases that the base lacks" : "";
+}
+
 bool mew_compare_has_case_for(const struct mew_comparison *c, const struct mew_allow *allow)
 {
 	for (size_t i = 0; i < c->ncases; i++)

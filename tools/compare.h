@@ -70,6 +70,9 @@ int mew_compare_time(const struct mew_rules *rules, bool other_machine, struct m
 /* A verdict in words: "slower", "within 2 %", "more", "equal", "not resolved". `out` has MEW_COMPARE_WORD_BYTES. */
 void mew_compare_word(const struct mew_verdict *v, char *out);
 
+/* Why the gate is invalid before any figure is looked at: ": cases are missing from the head"; "" for no reason. */
+const char *mew_compare_misfit(const struct mew_comparison *c);
+
 /* Is there a case whose key the rule's pattern fits? */
 bool mew_compare_has_case_for(const struct mew_comparison *c, const struct mew_allow *allow);
 

@@ -170,7 +170,7 @@ static void markdown_comparison(struct mew_writer *w, const struct mew_compare_s
 	mew_text_markdown(w, c->head_name);
 	mew_write_text(w, "\n\n");
 	if (set->gated)
-		mew_writef(w, "**%s**\n\n", words[c->exit_code]);
+		mew_writef(w, "**%s**%s\n\n", words[c->exit_code], mew_compare_misfit(c));
 	if (c->nratios > 0) {
 		mew_writef(w, "Geometric mean of the ratios of time of %zu cases: ", c->nratios);
 		put_number(w, c->mean_ratio);

@@ -262,11 +262,10 @@ static void put_gate(const struct mew_cells *o, const struct mew_comparison *c)
 {
 	static const char *const words[] = { "pass", "regression", "", "inconclusive", "invalid" };
 	static const enum mew_style styles[] = { MEW_STYLE_GOOD, MEW_STYLE_BAD, MEW_STYLE_PLAIN, MEW_STYLE_WARN, MEW_STYLE_BAD };
-	const char *why = c->ncases == 0 ? ": no case is in both files" : c->nmissing > 0 ? ": cases are missing from the head" : "";
 
 	put_allows(o);
 	mew_write_char(o->w, '\n');
-	mew_cell_sentence(o, styles[c->exit_code], "gate: %s%s", words[c->exit_code], why);
+	mew_cell_sentence(o, styles[c->exit_code], "gate: %s%s", words[c->exit_code], mew_compare_misfit(c));
 }
 
 static int put_pair(const struct mew_cells *o)
