@@ -174,32 +174,38 @@ static bool has_reason(const struct mew_verdict *v)
 	return v->outcome != MEW_OUTCOME_ABSENT && (v->why != NULL || v->allow != NULL);
 }
 
-/* "case a (time), case b (time, peak) and 7 more", into growing memory. */
+/* The case and its metrics that the reason is for. Returns false when it is for none of them. */
+static bool put_metrics(struct mew_writer *w, const struct mew_compare_case *c, const struct reason *r, const char *before,
+			bool is_shown)
+{
+	bool begun = false;
+
+	for (size_t k = 0; k < MEW_COMPARE_METRICS; k++) {
+		const struct mew_verdict *v = &c->verdicts[k];
+
+		if (!has_reason(v) || !same_reason(v, r))
+			continue;
+		if (is_shown)
+			mew_writef(w, "%s%s%s%s", begun ? ", " : before, begun ? "" : c->title, begun ? "" : " ", v->metric->name);
+		begun = true;
+	}
+	return begun;
+}
+
+/* "case a time, case b time, peak and 7 more", into growing memory. */
 static void put_reason(const struct mew_cells *o, const struct mew_comparison *c, const struct reason *r)
 {
 	struct mew_writer text;
-	const char *last = NULL;
 	size_t shown = 0, more = 0;
 	char *done;
 
 	mew_writer_memory(&text);
-	for (size_t i = 0; i < c->ncases; i++)
-		for (size_t k = 0; k < MEW_COMPARE_METRICS; k++) {
-			const struct mew_verdict *v = &c->cases[i].verdicts[k];
+	for (size_t i = 0; i < c->ncases; i++) {
+		bool is_shown = shown < NAMES_SHOWN || o->set->verbose;
 
-			if (!has_reason(v) || !same_reason(v, r))
-				continue;
-			if (shown == NAMES_SHOWN && last != c->cases[i].title && !o->set->verbose) {
-				more++;
-				continue;
-			}
-			shown += last != c->cases[i].title;
-			mew_write_text(&text, last == NULL ? "" : ", ");
-			mew_write_text(&text, last != c->cases[i].title ? c->cases[i].title : "");
-			mew_write_text(&text, last != c->cases[i].title ? " " : "");
-			mew_write_text(&text, v->metric->name);
-			last = c->cases[i].title;
-		}
+		if (put_metrics(&text, &c->cases[i], r, shown > 0 ? ", " : "", is_shown))
+			*(is_shown ? &shown : &more) += 1;
+	}
 	if (more > 0)
 		mew_writef(&text, " and %zu more", more);
 	mew_write_text(&text, ":");
