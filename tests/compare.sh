@@ -158,6 +158,10 @@ gate "units or percent, whichever is more" 0 "a - - 2 100 200 100" "a - - 3 100 
 gate "a missing memory row is invalid" 4 "a - $(ten 100) $mem" "a - $(ten 100) - - - -"
 check "... and says where it is" 4 'measured in the base alone'
 gate "other iterations are invalid" 4 "a - - 5 100 200 100" "a - - 5 100 200 200"
+for name in a b c d e f g; do echo "$name - - 5 100 200 100"; done >few
+sed 's/100$/200/' few >many
+gate "... with each case that it is" 4 "$(cat few)" "$(cat many)"
+check "... of seven, two are counted" 4 'and 2 more:'
 gate "another label is other work" 4 "a 1k $(ten 100) $mem" "a 2k $(ten 100) $mem"
 gate "a missing case is invalid" 4 "a - $(ten 100) $mem
 b - $(ten 100) $mem" "a - $(ten 100) $mem"
@@ -182,6 +186,8 @@ gate "the classic rule: 4 pairs" 3 "a - 1,1,1,1 $mem" "a - 2,2,2,2 $mem" --rule 
 gate "the classic rule: 5 pairs" 1 "a - 1,1,1,1,1 $mem" "a - 2,2,2,2,2 $mem" --rule bootstrap
 gate "the classic rule: no more than the least difference" 3 "a - 1,1,1,1,1 $mem" "a - 2,2,2,2,2 $mem" --rule bootstrap \
 	--least-difference 2e-9
+run "$mew" compare --gate --least-difference 2e-9 b.json h.json
+complains "... which says nothing to the rule of signs" 2 'give --rule bootstrap too'
 
 results elsewhere.json "Imaginary 1" <<EOF
 a - $(ten 100) $mem

@@ -170,6 +170,10 @@ for flag in '--base x' '--samples 3' '--budget 3' '--rule signs' '-t x'; do
 	run "$mew" gate --merge one $flag
 	complains "${flag%% *} is nothing to joined runs" 2 "${flag%% *} does not go with --merge"
 done
+run "$mew" gate --command phases.json --base true --head true --least-difference 1
+complains "--least-difference needs --rule bootstrap" 2 'give --rule bootstrap too'
+run "$mew" gate --command phases.json --base true --head true --redact x
+complains "--redact needs --trace" 2 'give that too'
 run "$mew" gate --command phases.json --base true --head true --contention-samples 3
 complains "--contention-samples needs --contention" 2 'give that too'
 gate head --seed 9007199254740992

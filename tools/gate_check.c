@@ -6,6 +6,7 @@
 
 #include "gate_check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -83,6 +84,11 @@ int mew_gate_check_given(const struct mew_gate_given *given)
 		}
 	if (mew_gate_is_given(given, "--contention-samples") && !mew_gate_is_given(given, "--contention")) {
 		mew_cli_complain("gate: --contention-samples says how often --contention N is measured: give that too");
+		return MEW_EXIT_USAGE;
+	}
+	/* a timeline that was begun outside hides it too */
+	if (mew_gate_is_given(given, "--redact") && !mew_gate_is_given(given, "--trace") && getenv("MEW_TRACE_DIR") == NULL) {
+		mew_cli_complain("gate: --redact says what --trace does not show: give that too");
 		return MEW_EXIT_USAGE;
 	}
 	return MEW_EXIT_FINE;

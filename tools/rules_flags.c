@@ -164,6 +164,10 @@ int mew_rules_flags_complete(struct mew_rules_flags *f)
 
 	f->rules.limits = f->limits;
 	find_today(f);
+	if (f->rules.least_difference_ns > 0 && f->rules.time_rule != MEW_TIME_BOOTSTRAP) {
+		mew_cli_complain("--least-difference means nothing to the rule of signs: give --rule bootstrap too");
+		return MEW_EXIT_USAGE;
+	}
 	if (f->allow_path != NULL && mew_allow_read(f->allow_path, &f->allows, &err) != MEW_OK) {
 		mew_cli_complain("--allow: %s", err.text);
 		return MEW_EXIT_USAGE;
