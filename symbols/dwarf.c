@@ -7,9 +7,11 @@
 #include "dwarf_index.h"
 
 #include <dwarf.h>
+#include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void note_unreadable(struct mew_dwarf *d)
@@ -104,12 +106,39 @@ static bool share(struct mew_dwarf *d, const struct mew_servers *servers, char *
 	}
 }
 
+/*
+ * libdw unpacks every section that it knows when it opens a file. Where variables lie and what macros say is asked by
+ * nobody here, and is up to a third of what there is: as a section without contents it is left alone. The change is in
+ * our private pages of the file.
+ */
+static void set_aside(Elf *elf)
+{
+	static const char *const unused[] = { ".debug_loclists", ".debug_loc", ".debug_macro", ".debug_macinfo", ".debug_frame" };
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return;
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		const char *name = gelf_getshdr(section, &header) != NULL ? elf_strptr(elf, names, header.sh_name) : NULL;
+
+		for (size_t i = 0; name != NULL && i < MEW_COUNTOF(unused); i++)
+			if (strcmp(name, unused[i]) == 0) {
+				header.sh_type = SHT_NOBITS;
+				(void)gelf_update_shdr(section, &header);
+			}
+	}
+}
+
 bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, const uint64_t *addresses, size_t n,
 		    const struct mew_servers *servers, char *why)
 {
 	const char *name = file_name(m);
 
 	*d = (struct mew_dwarf){ .module = m, .addresses = addresses, .n = n, .shared_file = { .fd = -1 } };
+	if (m->dwarf == m->file.elf ? m->file.fd >= 0 : m->debug.fd >= 0)
+		set_aside(m->dwarf);
 	d->dwarf = dwarf_begin_elf(m->dwarf, DWARF_C_READ, NULL);
 	if (d->dwarf == NULL) {
 		(void)snprintf(why, MEW_WHY_MAX, "debug information of %s cannot be read: %s", name,

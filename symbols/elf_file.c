@@ -86,7 +86,7 @@ bool mew_elf_open(struct mew_elf *f, const char *path, char *why)
 	(void)elf_version(EV_CURRENT);
 	if (!open_regular(f, path, why))
 		goto fail;
-	f->elf = elf_begin(f->fd, ELF_C_READ_MMAP, NULL);
+	f->elf = elf_begin(f->fd, ELF_C_READ_MMAP_PRIVATE, NULL);
 	f->path = strdup(path);
 	if (!is_usable(f->elf) || f->path == NULL) {
 		(void)snprintf(why, MEW_WHY_MAX, "%s is not an ELF file that can be read", path);
