@@ -34,6 +34,8 @@
 
 #define LAST_ENDS_MS 200 /* a pipeline's last parts end about when the shell that waits for them does */
 
+#define LEFT_OUT_LINES 8
+
 struct recording {
 	struct mew_cli *cli;
 	struct mew_record_orders orders;
@@ -302,6 +304,23 @@ static int read_one(struct recording *r, const struct mew_recording *g)
 	return MEW_EXIT_USAGE;
 }
 
+/* Programs that were started without us, since our libraries would keep them from running or go unused. */
+static void tell_left_out(const struct mew_recorder *r)
+{
+	size_t others = 0;
+
+	for (size_t i = 0; i < r->nleft; i++) {
+		if (i >= LEFT_OUT_LINES)
+			others += r->left[i].times;
+		else if (r->left[i].times == 1)
+			mew_cli_complain("record: left out: %s", r->left[i].why);
+		else
+			mew_cli_complain("record: left out %zu times: %s", r->left[i].times, r->left[i].why);
+	}
+	if (others > 0)
+		mew_cli_complain("record: %zu more programs are left out for such reasons", others);
+}
+
 /* Files are closed one by one: names and reports need descriptors too, and the processes may have taken all. */
 static int read_all(struct recording *r)
 {
@@ -324,6 +343,7 @@ static int read_all(struct recording *r)
 				 "out: raise `ulimit -n`", r->recorder.n);
 		code = MEW_EXIT_USAGE;
 	}
+	tell_left_out(&r->recorder);
 	if (r->recorder.refused > 0)
 		mew_cli_complain("record: %zu programs run by another user are left out", r->recorder.refused);
 	if (r->recorder.n > 0)
@@ -360,6 +380,7 @@ static int exit_code(const struct recording *r, int ours)
 
 static int record(struct recording *r)
 {
+	bool breaks;
 	struct mew_error err;
 	int status = mew_unwinder_check(getenv("MEW_UNWINDER"), &err);
 
@@ -370,7 +391,7 @@ static int record(struct recording *r)
 	if (status == MEW_OK && mew_cli_check_servers(r->cli) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	if (status == MEW_OK)
-		status = mew_record_check(r->path, &err);
+		status = mew_record_check(r->path, &breaks, &err);
 	if (status == MEW_OK)
 		status = mew_recorder_init(&r->recorder, &r->orders, &err);
 	if (status == MEW_OK)

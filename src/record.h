@@ -46,7 +46,7 @@ bool mew_record_get_orders(struct mew_record_orders *o, const char *text);
 
 struct mew_record_hello { /* one message, with the file where there is one */
 	uint64_t magic;
-	int pid;
+	int pid, is_left_out; /* a program that the process starts cannot be recorded; else it is about the process itself */
 	char why[248]; /* there is none: the reason */
 };
 

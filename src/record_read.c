@@ -65,6 +65,7 @@ void mew_recorder_fini(struct mew_recorder *r)
 	for (size_t i = 0; i < r->n; i++)
 		mew_recording_close(&r->list[i]);
 	free(r->list);
+	free(r->left);
 	if (r->listener >= 0)
 		(void)close(r->listener);
 	*r = (struct mew_recorder){ .listener = -1 };
@@ -115,7 +116,26 @@ static bool receive(int fd, struct mew_recording *g)
 	}
 	hello.why[sizeof hello.why - 1] = '\0';
 	memcpy(g->why, hello.why, sizeof g->why);
+	g->is_left_out = hello.is_left_out != 0;
 	return true;
+}
+
+static int add_left(struct mew_recorder *r, const char *why, struct mew_error *err)
+{
+	struct mew_recorder_left *list;
+
+	for (size_t i = 0; i < r->nleft; i++)
+		if (strcmp(r->left[i].why, why) == 0) {
+			r->left[i].times++;
+			return MEW_OK;
+		}
+	list = realloc(r->left, (r->nleft + 1) * sizeof *list);
+	if (list == NULL)
+		return mew_error_set(err, MEW_E_NOMEM, "no memory for the list of programs that are left out");
+	r->left = list;
+	r->left[r->nleft].times = 1;
+	(void)snprintf(r->left[r->nleft++].why, sizeof list->why, "%s", why);
+	return MEW_OK;
 }
 
 /* Takes the file. */
@@ -148,6 +168,8 @@ int mew_recorder_accept(struct mew_recorder *r, struct mew_error *err)
 			r->refused++;
 		else if (receive(fd, &g) && g.file < 0 && g.why[0] == '\0')
 			r->is_full = true;
+		else if (g.is_left_out && g.file < 0)
+			status = add_left(r, g.why, err);
 		else if (g.file >= 0 || g.why[0] != '\0')
 			status = add(r, &g, err);
 		(void)close(fd);

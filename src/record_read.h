@@ -13,12 +13,20 @@ struct mew_recording { /* one process image */
 	int pid;
 	int file;        /* -1: none, see why */
 	char why[248];
+	bool is_left_out;  /* a program that cannot be recorded: see mew_recorder_left; only while it is received */
 	uint64_t ended_ns; /* when it was found to be gone; 0: it is not known to be */
+};
+
+struct mew_recorder_left { /* programs that cannot be recorded */
+	char why[248];
+	size_t times;
 };
 
 struct mew_recorder {
 	int listener;
 	struct mew_recording *list;
+	struct mew_recorder_left *left;
+	size_t nleft;
 	size_t n, refused; /* refused: connections of another user */
 	bool is_full;      /* no descriptor is left for another process; then nobody waits at the listener any more */
 };

@@ -1,6 +1,6 @@
 /*
  * record_target.c - see record_target.h.
- * Layer L4. The command's thread; reads the first bytes of the file and its dynamic symbols.
+ * Layer L4. Any thread, also in a child of vfork; reads the first bytes of the file and its dynamic strings.
  */
 #include "config.h"
 
@@ -30,23 +30,31 @@ static bool is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-int mew_record_find(const char *command, char *out, size_t size, struct mew_error *err)
+bool mew_record_path(const char *command, char *out, size_t size)
 {
 	const char *list = getenv("PATH"), *end;
 
 	if (strchr(command, '/') != NULL) {
 		(void)snprintf(out, size, "%s", command);
-		if (is_program(out))
-			return MEW_OK;
-		if (access(out, F_OK) == 0)
-			errno = EACCES;
-		return mew_error_errno(err, MEW_E_IO, "%.200s cannot be run", command);
+		return is_program(out);
 	}
 	for (list = list != NULL ? list : "/bin:/usr/bin"; list != NULL; list = *end != '\0' ? end + 1 : NULL) {
 		end = strchrnul(list, ':');
 		(void)snprintf(out, size, "%.*s%s%s", (int)(end - list), list, end > list ? "/" : "./", command);
 		if (is_program(out))
-			return MEW_OK;
+			return true;
+	}
+	return false;
+}
+
+int mew_record_find(const char *command, char *out, size_t size, struct mew_error *err)
+{
+	if (mew_record_path(command, out, size))
+		return MEW_OK;
+	if (strchr(command, '/') != NULL) {
+		if (access(out, F_OK) == 0)
+			errno = EACCES;
+		return mew_error_errno(err, MEW_E_IO, "%.200s cannot be run", command);
 	}
 	errno = ENOENT;
 	return mew_error_errno(err, MEW_E_IO, "%.200s is not found in PATH", command);
@@ -58,6 +66,7 @@ struct file {
 	const char *path;
 	const unsigned char *bytes;
 	size_t size;
+	bool breaks; /* returned: with our libraries it would not start, or complain */
 };
 
 static bool has_privileges(const char *path)
@@ -76,16 +85,33 @@ static const void *part(const struct file *f, uint64_t offset, uint64_t bytes)
 	return offset <= f->size && bytes <= f->size - offset ? f->bytes + offset : NULL;
 }
 
-/* Does one of its dynamic strings say that it brings a sanitizer? */
-static const char *sanitizer_of(const struct file *f, const ElfW(Phdr) *dynamic)
+/* What the file holds of an address that it is loaded to; NULL: nothing. */
+static const void *loaded(const struct file *f, const ElfW(Phdr) *ph, size_t n, uint64_t address, uint64_t bytes)
+{
+	for (size_t i = 0; i < n; i++)
+		if (ph[i].p_type == PT_LOAD && address >= ph[i].p_vaddr && address - ph[i].p_vaddr < ph[i].p_filesz)
+			return part(f, ph[i].p_offset + (address - ph[i].p_vaddr), bytes);
+	return NULL;
+}
+
+/* Does one of its dynamic strings, not of all its bytes, say that it brings a sanitizer? */
+static const char *sanitizer_of(const struct file *f, const ElfW(Phdr) *ph, size_t n, const ElfW(Phdr) *dynamic)
 {
 	static const char *const names[][2] = { { "__asan_init", "AddressSanitizer" }, { "__tsan_init", "ThreadSanitizer" },
 						{ "__msan_init", "MemorySanitizer" }, { "__hwasan_init", "HWAddressSanitizer" } };
+	const ElfW(Dyn) *entries = part(f, dynamic->p_offset, dynamic->p_filesz);
+	uint64_t at = 0, bytes = 0;
+	const char *strings;
 
-	if (part(f, dynamic->p_offset, dynamic->p_filesz) == NULL)
-		return NULL;
-	for (size_t i = 0; i < MEW_COUNTOF(names); i++)
-		if (memmem(f->bytes, f->size, names[i][0], strlen(names[i][0]) + 1) != NULL)
+	for (size_t i = 0; entries != NULL && i < dynamic->p_filesz / sizeof *entries && entries[i].d_tag != DT_NULL; i++) {
+		if (entries[i].d_tag == DT_STRTAB)
+			at = entries[i].d_un.d_ptr;
+		if (entries[i].d_tag == DT_STRSZ)
+			bytes = entries[i].d_un.d_val;
+	}
+	strings = loaded(f, ph, n, at, bytes);
+	for (size_t i = 0; strings != NULL && i < MEW_COUNTOF(names); i++)
+		if (memmem(strings, bytes, names[i][0], strlen(names[i][0]) + 1) != NULL)
 			return names[i][1];
 	return NULL;
 }
@@ -98,7 +124,7 @@ static bool is_musl(const struct file *f, const ElfW(Phdr) *loader)
 	return path != NULL && memmem(path, loader->p_filesz, "/ld-musl-", 9) != NULL;
 }
 
-static int check_headers(const struct file *f, const ElfW(Ehdr) *e, struct mew_error *err)
+static int check_headers(struct file *f, const ElfW(Ehdr) *e, struct mew_error *err)
 {
 	const ElfW(Phdr) *ph = part(f, e->e_phoff, (uint64_t)e->e_phnum * sizeof *ph), *dynamic = NULL, *loader = NULL;
 	const char *name;
@@ -113,19 +139,21 @@ static int check_headers(const struct file *f, const ElfW(Ehdr) *e, struct mew_e
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "%.200s is linked statically, so nothing can be loaded into it: link it without -static",
 				     f->path);
+	f->breaks = true;
 	if (is_musl(f, loader))
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "%.200s is built for the C library musl, and what mew would load into it for glibc: record a build "
 				     "for glibc", f->path);
-	name = dynamic != NULL ? sanitizer_of(f, dynamic) : NULL;
+	name = dynamic != NULL ? sanitizer_of(f, ph, e->e_phnum, dynamic) : NULL;
 	if (name != NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "%.200s is built with %s, which must come first itself: record a build without -fsanitize",
 				     f->path, name);
+	f->breaks = false;
 	return MEW_OK;
 }
 
-static int check_elf(const struct file *f, struct mew_error *err)
+static int check_elf(struct file *f, struct mew_error *err)
 {
 	static const ElfW(Ehdr) *self;
 	const ElfW(Ehdr) *e = part(f, 0, sizeof *e);
@@ -135,7 +163,8 @@ static int check_elf(const struct file *f, struct mew_error *err)
 	if (e == NULL || memcmp(e->e_ident, ELFMAG, SELFMAG) != 0)
 		return mew_error_set(err, MEW_E_UNSUPPORTED, "%.200s is neither a program of this system nor a script",
 				     f->path);
-	if (e->e_ident[EI_CLASS] != self->e_ident[EI_CLASS] || e->e_machine != self->e_machine)
+	f->breaks = e->e_ident[EI_CLASS] != self->e_ident[EI_CLASS] || e->e_machine != self->e_machine;
+	if (f->breaks)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "%.200s is a program for another machine than mew: use a mew built for that one", f->path);
 	return check_headers(f, e, err);
@@ -156,7 +185,7 @@ static bool interpreter_of(const struct file *f, char *out, size_t size)
 	return true;
 }
 
-static int check_file(const struct file *f, char *next, size_t size, struct mew_error *err)
+static int check_file(struct file *f, char *next, size_t size, struct mew_error *err)
 {
 	next[0] = '\0';
 	if (interpreter_of(f, next, size))
@@ -168,34 +197,42 @@ static int check_file(const struct file *f, char *next, size_t size, struct mew_
 	return check_elf(f, err);
 }
 
-int mew_record_check(const char *path, struct mew_error *err)
+/* A file as bytes; false where it cannot be read: then the run shows. */
+static bool open_file(struct file *f, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not keep us waiting */
+	void *bytes = MAP_FAILED;
+	struct stat st;
+
+	*f = (struct file){ .path = path };
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd >= 0)
+		(void)close(fd);
+	if (bytes == MAP_FAILED)
+		return false;
+	f->bytes = bytes;
+	f->size = (size_t)st.st_size;
+	return true;
+}
+
+int mew_record_check(const char *path, bool *breaks, struct mew_error *err)
 {
 	char current[PATH_MAX], next[PATH_MAX];
 	int status = MEW_OK;
 
+	*breaks = false;
 	(void)snprintf(current, sizeof current, "%s", path);
-	for (int i = 0; i < INTERPRETERS; i++) {
-		int fd = open(current, O_RDONLY | O_CLOEXEC);
-		struct file f = { .path = current };
-		struct stat st;
-		void *bytes;
+	for (int i = 0; i < INTERPRETERS && status == MEW_OK; i++) {
+		struct file f;
 
-		if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) {
-			if (fd >= 0)
-				(void)close(fd);
-			/* without the right to read it, it can still be run: then the run shows */
-			return MEW_OK;
-		}
-		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		(void)close(fd);
-		if (bytes == MAP_FAILED)
-			return mew_error_errno(err, MEW_E_IO, "%.200s cannot be read", current);
-		f.bytes = bytes;
-		f.size = (size_t)st.st_size;
+		if (!open_file(&f, current))
+			break;
 		status = check_file(&f, next, sizeof next, err);
-		(void)munmap(bytes, f.size);
-		if (status != MEW_OK || next[0] == '\0')
-			return status;
+		*breaks = f.breaks;
+		(void)munmap((void *)(uintptr_t)f.bytes, f.size);
+		if (next[0] == '\0')
+			break;
 		(void)snprintf(current, sizeof current, "%s", next);
 	}
 	return status;

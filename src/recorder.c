@@ -18,8 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +30,7 @@
 #include "modules.h"
 #include "os.h"
 #include "recorder_exec.h"
+#include "recorder_left.h"
 #include "recorder_limits.h"
 #include "recorder_window.h"
 
@@ -75,52 +74,6 @@ static int find_data(struct dl_phdr_info *info, size_t size, void *data)
 		return 1;
 	}
 	return 0;
-}
-
-/* --- talking to the command --------------------------------------------------------------------------------------- */
-
-static int connect_to(const char *name)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t n = strlen(name);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return -1;
-	memcpy(address.sun_path + 1, name, n);
-	if (connect(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) == 0)
-		return fd;
-	(void)close(fd);
-	return -1;
-}
-
-/* Tell the command about the file (-1: none, and why). Returns false when it cannot be told. */
-static bool tell(const struct place *p, int file, const char *why)
-{
-	struct mew_record_hello hello = { .magic = MEW_RECORD_MAGIC, .pid = (int)getpid() };
-	struct iovec part = { &hello, sizeof hello };
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	int fd = connect_to(p->orders.socket);
-	bool sent;
-
-	if (fd < 0)
-		return false;
-	(void)snprintf(hello.why, sizeof hello.why, "%s", why);
-	if (file >= 0) {
-		memset(&control, 0, sizeof control);
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof control.bytes;
-		*CMSG_FIRSTHDR(&message) = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
-							     .cmsg_len = CMSG_LEN(sizeof file) };
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &file, sizeof file);
-	}
-	sent = sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof hello;
-	(void)close(fd);
-	return sent;
 }
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
@@ -298,11 +251,11 @@ static void record(struct place *p)
 	p->pid = (int)getpid();
 	why = make_file(p, &file);
 	if (why != NULL) {
-		(void)tell(p, -1, why);
+		(void)mew_recorder_tell(p->orders.socket, -1, why, false);
 		return;
 	}
 	fill_root(p);
-	if (!tell(p, file, "") || !share_data(p, file)) {
+	if (!mew_recorder_tell(p->orders.socket, file, "", false) || !share_data(p, file)) {
 		(void)munmap(p->root, MEW_RECORD_BYTES);
 		p->root = NULL;
 		(void)close(file);
@@ -394,14 +347,16 @@ __attribute__((constructor)) static void start(void)
 	p = mew_os_map(sizeof *p);
 	if (p == NULL || !mew_record_get_orders(&p->orders, text))
 		return;
-	if (!p->orders.follow)
+	if (p->orders.follow)
+		mew_recorder_left_init(&p->orders);
+	else
 		clean_environment(&p->orders);
 	if (prepare_place(p)) {
 		here = p;
 		record(p);
 		(void)pthread_atfork(NULL, NULL, child_starts);
 	} else {
-		(void)tell(p, -1, "no memory to begin");
+		(void)mew_recorder_tell(p->orders.socket, -1, "no memory to begin", false);
 	}
 	errno = saved;
 }

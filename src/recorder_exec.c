@@ -11,13 +11,16 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cpu_timer.h"
 #include "os.h"
+#include "recorder_left.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define WORDS_FEW 128 /* of a variadic call, on the stack */
@@ -90,10 +93,11 @@ static struct mew_cpu_thread *stop_ticks(const char *program)
 }
 
 /* The exec failed. */
-static int go_on(struct mew_cpu_thread *t)
+static int go_on(struct mew_cpu_thread *t, struct mew_recorder_left_env *mine)
 {
 	int saved = errno;
 
+	mew_recorder_left_free(mine);
 	note(NULL);
 	if (t != NULL)
 		(void)mew_cpu_thread_arm(t, mew_os_now_ns());
@@ -103,18 +107,22 @@ static int go_on(struct mew_cpu_thread *t)
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
+	struct mew_recorder_left_env mine;
+	char *const *list = mew_recorder_left_env(path, false, envp, &mine);
 	struct mew_cpu_thread *t = stop_ticks(path);
 
-	(void)next_execve(path, argv, envp);
-	return go_on(t);
+	(void)next_execve(path, argv, list);
+	return go_on(t, &mine);
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
+	struct mew_recorder_left_env mine;
+	char *const *list = mew_recorder_left_env(file, true, envp, &mine);
 	struct mew_cpu_thread *t = stop_ticks(file);
 
-	(void)next_execvpe(file, argv, envp);
-	return go_on(t);
+	(void)next_execvpe(file, argv, list);
+	return go_on(t, &mine);
 }
 
 /* Where the file has no path. The kernel takes NULL for no words, whatever the header says. */
@@ -125,21 +133,36 @@ static const char *first_word(char *const argv[])
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	struct mew_cpu_thread *t = stop_ticks(first_word(argv));
+	struct mew_recorder_left_env mine;
+	struct mew_cpu_thread *t;
+	char *const *list;
+	char path[32];
 
-	(void)next_fexecve(fd, argv, envp);
-	return go_on(t);
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	list = mew_recorder_left_env(path, false, envp, &mine);
+	t = stop_ticks(first_word(argv));
+	(void)next_fexecve(fd, argv, list);
+	return go_on(t, &mine);
 }
 
 /* glibc has it from 2.34 on; where it has none, nobody can have been linked with it. */
 EXPORT int execveat(int folder, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	struct mew_cpu_thread *t = stop_ticks(path[0] != '\0' ? path : first_word(argv));
+	struct mew_recorder_left_env mine;
+	struct mew_cpu_thread *t;
+	char *const *list;
+	char place[32];
 
+	(void)snprintf(place, sizeof place, "/proc/self/fd/%d", folder);
+	if (path[0] == '\0')
+		list = mew_recorder_left_env(place, false, envp, &mine);
+	else /* a name below an open folder is not looked at */
+		list = mew_recorder_left_env(path[0] == '/' || folder == AT_FDCWD ? path : NULL, false, envp, &mine);
+	t = stop_ticks(path[0] != '\0' ? path : first_word(argv));
 	errno = ENOSYS;
 	if (next_execveat != NULL)
-		(void)next_execveat(folder, path, argv, envp, flags);
-	return go_on(t);
+		(void)next_execveat(folder, path, argv, list, flags);
+	return go_on(t, &mine);
 }
 
 EXPORT int execv(const char *path, char *const argv[])

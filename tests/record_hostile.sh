@@ -182,6 +182,25 @@ if command -v go >/dev/null 2>&1 && env CGO_ENABLED=0 GOFLAGS='' GO111MODULE=off
 else
 	skip "a program of Go" "go is missing or cannot build here"
 fi
+# left_out NAME PROGRAM REASON: a child that cannot be recorded runs as without mew, and the report says so
+left_out() {
+	printf 'all:\n\t@%s return\n\t@%s return\n' "$2" "$2" >makefile
+	same "$1, as a child" --follow --memory -- sh -c "$2 return && $2 return"
+	grep -q "left out 2 times: $2 is $3" err && ! cases | grep -q "^${2#./}"
+	result "$1, as a child: left out with a line" $?
+	command -v make >/dev/null 2>&1 || return
+	same "$1, started by posix_spawn()" --follow --memory -- make -s -f makefile
+	grep -q "left out 2 times: $2 is $3" err && cases | grep -q make
+	result "$1, started by posix_spawn(): left out with a line" $?
+}
+[ ! -x musl ] || left_out "a program for musl" ./musl 'built for the C library musl'
+[ ! -x static_go ] || left_out "a static program" ./static_go 'linked statically'
+if ${CC:-gcc} -fsanitize=address -o sanitized fx_hostile.c -lpthread >log 2>&1; then
+	refused "a program built with AddressSanitizer" 'built with AddressSanitizer' ./sanitized
+	left_out "a program built with AddressSanitizer" ./sanitized 'built with AddressSanitizer'
+else
+	skip "a program built with AddressSanitizer" "${CC:-gcc} cannot link it here"
+fi
 echo nonsense >text
 chmod +x text
 refused "what is no program" 'neither a program' ./text

@@ -1,0 +1,204 @@
+/*
+ * recorder_left.c - see recorder_left.h: what the recorder's libraries would break is started without them.
+ * Layer L6. Any thread; also in a child of vfork, so that nothing is allocated but by maps.
+ *
+ * The loader of another C library stops at a library that it cannot load, and a sanitizer at one that comes before it:
+ * a build whose tests are such programs would fail under --follow. A program that merely cannot be recorded keeps the
+ * environment, since what it starts may be recorded again.
+ */
+#include "config.h"
+
+#include "recorder_left.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "os.h"
+#include "record_target.h"
+#include "recorder_exec.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define PRELOAD "LD_PRELOAD="
+
+typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *,
+		     char *const *);
+
+static char socket_name[sizeof((struct mew_record_orders *)0)->socket];
+static char ours[4096]; /* our entries of LD_PRELOAD; "": nothing is looked at */
+
+/* --- talking to the command --------------------------------------------------------------------------------------- */
+
+static int connect_to(const char *name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t n = strlen(name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	memcpy(address.sun_path + 1, name, n);
+	if (connect(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+bool mew_recorder_tell(const char *socket, int file, const char *why, bool is_left_out)
+{
+	struct mew_record_hello hello = { .magic = MEW_RECORD_MAGIC, .pid = (int)getpid(), .is_left_out = is_left_out };
+	struct iovec part = { &hello, sizeof hello };
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	int fd = connect_to(socket);
+	bool sent;
+
+	if (fd < 0)
+		return false;
+	(void)snprintf(hello.why, sizeof hello.why, "%s", why);
+	if (file >= 0) {
+		memset(&control, 0, sizeof control);
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof control.bytes;
+		*CMSG_FIRSTHDR(&message) = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+							     .cmsg_len = CMSG_LEN(sizeof file) };
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &file, sizeof file);
+	}
+	sent = sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof hello;
+	(void)close(fd);
+	return sent;
+}
+
+/* --- the environment ---------------------------------------------------------------------------------------------- */
+
+static bool ends_entry(char c)
+{
+	return c == '\0' || c == ':' || c == ' ';
+}
+
+void mew_recorder_left_init(const struct mew_record_orders *o)
+{
+	const char *text = getenv("LD_PRELOAD"), *end = text;
+
+	for (unsigned i = 0; end != NULL && i < o->preloaded; i++)
+		end = strchrnul(end + (i > 0), ':');
+	if (end == NULL || (size_t)(end - text) >= sizeof ours)
+		return;
+	memcpy(ours, text, (size_t)(end - text));
+	memcpy(socket_name, o->socket, sizeof socket_name);
+}
+
+/* Our entries in a value of LD_PRELOAD, to which the program may have added its own; NULL: they are not there. */
+static const char *find_ours(const char *value)
+{
+	size_t n = strlen(ours);
+	const char *at = n > 0 ? strstr(value, ours) : NULL;
+
+	return at != NULL && (at == value || ends_entry(at[-1])) && ends_entry(at[n]) ? at : NULL;
+}
+
+/* The copy: the texts are the caller's but for the one that changes, which stands behind the list. */
+static char *const *without_ours(char *const *envp, size_t n, size_t preload, struct mew_recorder_left_env *mine)
+{
+	const char *value = envp[preload] + sizeof PRELOAD - 1, *at = find_ours(value), *rest = at + strlen(ours);
+	size_t bytes = (n + 1) * sizeof *mine->list + strlen(envp[preload]) + 1, out = 0;
+	char *text;
+
+	mine->list = mew_os_map(bytes);
+	if (mine->list == NULL)
+		return envp;
+	mine->bytes = bytes;
+	text = (char *)(mine->list + n + 1);
+	/* the colon before stays, or the one behind */
+	(void)snprintf(text, strlen(envp[preload]) + 1, PRELOAD "%.*s%s", (int)(at - value), value,
+		       rest[0] != '\0' && at == value ? rest + 1 : rest);
+	for (size_t i = 0; i < n; i++)
+		if (i == preload && text[sizeof PRELOAD - 1] != '\0')
+			mine->list[out++] = text;
+		else if (i != preload && strncmp(envp[i], MEW_RECORD_ENV "=", sizeof MEW_RECORD_ENV) != 0)
+			mine->list[out++] = envp[i];
+	return mine->list;
+}
+
+/* May the program have our libraries? */
+static bool may_have_ours(const char *path, bool searches)
+{
+	char found[PATH_MAX];
+	struct mew_error err;
+	bool breaks;
+
+	if (searches && strchr(path, '/') == NULL) {
+		if (!mew_record_path(path, found, sizeof found))
+			return true;
+		path = found;
+	}
+	if (mew_record_check(path, &breaks, &err) != MEW_OK)
+		(void)mew_recorder_tell(socket_name, -1, err.text, true);
+	return !breaks;
+}
+
+char *const *mew_recorder_left_env(const char *path, bool searches, char *const *envp, struct mew_recorder_left_env *mine)
+{
+	size_t n = 0, preload = SIZE_MAX;
+	int saved = errno;
+
+	*mine = (struct mew_recorder_left_env){ 0 };
+	for (; envp != NULL && envp[n] != NULL; n++)
+		if (preload == SIZE_MAX && strncmp(envp[n], PRELOAD, sizeof PRELOAD - 1) == 0)
+			preload = n;
+	if (path != NULL && preload != SIZE_MAX && find_ours(envp[preload] + sizeof PRELOAD - 1) != NULL &&
+	    !may_have_ours(path, searches))
+		envp = without_ours(envp, n, preload, mine);
+	errno = saved;
+	return envp;
+}
+
+void mew_recorder_left_free(struct mew_recorder_left_env *mine)
+{
+	int saved = errno;
+
+	if (mine->list != NULL)
+		mew_os_unmap(mine->list, mine->bytes);
+	mine->list = NULL;
+	errno = saved;
+}
+
+/* --- programs that are started without a fork of the caller's ------------------------------------------------------ */
+
+static spawn_fn *next_spawn, *next_spawnp;
+
+static int spawn(bool searches, pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	spawn_fn **next = searches ? &next_spawnp : &next_spawn;
+	struct mew_recorder_left_env mine;
+	int status;
+
+	if (*next == NULL)
+		mew_recorder_find(next, searches ? "posix_spawnp" : "posix_spawn");
+	status = (*next)(pid, path, actions, attributes, argv, mew_recorder_left_env(path, searches, envp, &mine));
+	mew_recorder_left_free(&mine);
+	return status;
+}
+
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	return spawn(false, pid, path, actions, attributes, argv, envp);
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	return spawn(true, pid, file, actions, attributes, argv, envp);
+}
