@@ -11,8 +11,8 @@
 
 void mew_record_put_orders(const struct mew_record_orders *o, char *text, size_t size)
 {
-	(void)snprintf(text, size, "%s:%u:%llu:%d:%d:%d:%u\n%s\n%s", o->socket, o->kinds, (unsigned long long)o->interval_ns,
-		       (int)o->clock, o->follow, o->waits, o->preloaded, o->start_on, o->stop_on);
+	(void)snprintf(text, size, "%s:%u:%llu:%d:%d:%d:%u:%u\n%s\n%s", o->socket, o->kinds, (unsigned long long)o->interval_ns,
+		       (int)o->clock, o->follow, o->waits, o->preloaded, o->place, o->start_on, o->stop_on);
 }
 
 /* A line, which may be empty. Returns what follows it; NULL for none. */
@@ -32,8 +32,8 @@ bool mew_record_get_orders(struct mew_record_orders *o, const char *text)
 	unsigned long long interval;
 	int clock, follow, waits;
 
-	if (sscanf(text, "%63[^:]:%u:%llu:%d:%d:%d:%u", o->socket, &o->kinds, &interval, &clock, &follow, &waits,
-		   &o->preloaded) != 7)
+	if (sscanf(text, "%63[^:]:%u:%llu:%d:%d:%d:%u:%u", o->socket, &o->kinds, &interval, &clock, &follow, &waits,
+		   &o->preloaded, &o->place) != 8)
 		return false;
 	o->interval_ns = interval;
 	o->clock = clock == (int)MEW_CLOCK_CPU ? MEW_CLOCK_CPU : MEW_CLOCK_WALL;

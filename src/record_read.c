@@ -33,6 +33,24 @@
 
 /* --- collecting --------------------------------------------------------------------------------------------------- */
 
+/* A mew that is recorded itself has a recorder of its own at one of them. */
+static unsigned free_place(void)
+{
+	unsigned i = 0;
+
+	for (; i + 1 < MEW_RECORD_PLACES; i++) {
+		void *wanted = (void *)(uintptr_t)(MEW_RECORD_PLACE + i * MEW_RECORD_BYTES);
+		void *got = mmap(wanted, MEW_RECORD_BYTES, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+		if (got != MAP_FAILED)
+			(void)munmap(got, MEW_RECORD_BYTES);
+		if (got == wanted || (got == MAP_FAILED && errno != EEXIST))
+			break;
+	}
+	return i;
+}
+
 int mew_recorder_init(struct mew_recorder *r, struct mew_record_orders *o, struct mew_error *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -40,6 +58,7 @@ int mew_recorder_init(struct mew_recorder *r, struct mew_record_orders *o, struc
 	int n;
 
 	*r = (struct mew_recorder){ .listener = -1 };
+	o->place = free_place();
 	if (getrandom(&secret, sizeof secret, 0) != (ssize_t)sizeof secret)
 		secret = mew_os_now_ns();
 	n = snprintf(o->socket, sizeof o->socket, "mew-record-%d-%016llx", (int)getpid(), (unsigned long long)secret);

@@ -85,34 +85,37 @@ static const void *part(const struct file *f, uint64_t offset, uint64_t bytes)
 	return offset <= f->size && bytes <= f->size - offset ? f->bytes + offset : NULL;
 }
 
-/* What the file holds of an address that it is loaded to; NULL: nothing. */
-static const void *loaded(const struct file *f, const ElfW(Phdr) *ph, size_t n, uint64_t address, uint64_t bytes)
+/* Does it define the function, or need it? One that it would call where it is there, as mew does, is neither. */
+static bool has_function(const struct file *f, const ElfW(Shdr) *table, const ElfW(Shdr) *strings, const char *name)
 {
-	for (size_t i = 0; i < n; i++)
-		if (ph[i].p_type == PT_LOAD && address >= ph[i].p_vaddr && address - ph[i].p_vaddr < ph[i].p_filesz)
-			return part(f, ph[i].p_offset + (address - ph[i].p_vaddr), bytes);
-	return NULL;
+	const ElfW(Sym) *symbols = part(f, table->sh_offset, table->sh_size);
+	const char *texts = part(f, strings->sh_offset, strings->sh_size);
+	size_t n = strlen(name) + 1;
+
+	if (symbols == NULL || texts == NULL || memmem(texts, strings->sh_size, name, n) == NULL)
+		return false;
+	for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
+		const ElfW(Sym) *s = &symbols[i];
+		bool is_optional = s->st_shndx == SHN_UNDEF && ELF64_ST_BIND(s->st_info) == STB_WEAK;
+
+		if (!is_optional && s->st_name < strings->sh_size && n <= strings->sh_size - s->st_name &&
+		    memcmp(texts + s->st_name, name, n) == 0)
+			return true;
+	}
+	return false;
 }
 
-/* Does one of its dynamic strings, not of all its bytes, say that it brings a sanitizer? */
-static const char *sanitizer_of(const struct file *f, const ElfW(Phdr) *ph, size_t n, const ElfW(Phdr) *dynamic)
+/* Do its dynamic symbols say that it brings a sanitizer? */
+static const char *sanitizer_of(const struct file *f, const ElfW(Ehdr) *e)
 {
 	static const char *const names[][2] = { { "__asan_init", "AddressSanitizer" }, { "__tsan_init", "ThreadSanitizer" },
 						{ "__msan_init", "MemorySanitizer" }, { "__hwasan_init", "HWAddressSanitizer" } };
-	const ElfW(Dyn) *entries = part(f, dynamic->p_offset, dynamic->p_filesz);
-	uint64_t at = 0, bytes = 0;
-	const char *strings;
+	const ElfW(Shdr) *sections = part(f, e->e_shoff, (uint64_t)e->e_shnum * sizeof *sections);
 
-	for (size_t i = 0; entries != NULL && i < dynamic->p_filesz / sizeof *entries && entries[i].d_tag != DT_NULL; i++) {
-		if (entries[i].d_tag == DT_STRTAB)
-			at = entries[i].d_un.d_ptr;
-		if (entries[i].d_tag == DT_STRSZ)
-			bytes = entries[i].d_un.d_val;
-	}
-	strings = loaded(f, ph, n, at, bytes);
-	for (size_t i = 0; strings != NULL && i < MEW_COUNTOF(names); i++)
-		if (memmem(strings, bytes, names[i][0], strlen(names[i][0]) + 1) != NULL)
-			return names[i][1];
+	for (size_t i = 0; sections != NULL && i < e->e_shnum; i++)
+		for (size_t k = 0; sections[i].sh_type == SHT_DYNSYM && sections[i].sh_link < e->e_shnum && k < MEW_COUNTOF(names); k++)
+			if (has_function(f, &sections[i], &sections[sections[i].sh_link], names[k][0]))
+				return names[k][1];
 	return NULL;
 }
 
@@ -126,15 +129,12 @@ static bool is_musl(const struct file *f, const ElfW(Phdr) *loader)
 
 static int check_headers(struct file *f, const ElfW(Ehdr) *e, struct mew_error *err)
 {
-	const ElfW(Phdr) *ph = part(f, e->e_phoff, (uint64_t)e->e_phnum * sizeof *ph), *dynamic = NULL, *loader = NULL;
+	const ElfW(Phdr) *ph = part(f, e->e_phoff, (uint64_t)e->e_phnum * sizeof *ph), *loader = NULL;
 	const char *name;
 
-	for (size_t i = 0; ph != NULL && i < e->e_phnum; i++) {
+	for (size_t i = 0; ph != NULL && i < e->e_phnum; i++)
 		if (ph[i].p_type == PT_INTERP)
 			loader = &ph[i];
-		if (ph[i].p_type == PT_DYNAMIC)
-			dynamic = &ph[i];
-	}
 	if (loader == NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "%.200s is linked statically, so nothing can be loaded into it: link it without -static",
@@ -144,7 +144,7 @@ static int check_headers(struct file *f, const ElfW(Ehdr) *e, struct mew_error *
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "%.200s is built for the C library musl, and what mew would load into it for glibc: record a build "
 				     "for glibc", f->path);
-	name = dynamic != NULL ? sanitizer_of(f, ph, e->e_phnum, dynamic) : NULL;
+	name = sanitizer_of(f, e);
 	if (name != NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "%.200s is built with %s, which must come first itself: record a build without -fsanitize",

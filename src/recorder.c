@@ -78,10 +78,11 @@ static int find_data(struct dl_phdr_info *info, size_t size, void *data)
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-static void *map_at_a_place(int file)
+static void *map_at_a_place(unsigned first, int file)
 {
 	for (unsigned i = 0; i < MEW_RECORD_PLACES; i++) {
-		void *wanted = (void *)(uintptr_t)(MEW_RECORD_PLACE + i * MEW_RECORD_BYTES), *got;
+		uint64_t place = MEW_RECORD_PLACE + (first + i) % MEW_RECORD_PLACES * MEW_RECORD_BYTES;
+		void *wanted = (void *)(uintptr_t)place, *got;
 
 		got = mmap(wanted, MEW_RECORD_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file, 0);
@@ -115,7 +116,7 @@ static const char *make_file(struct place *p, int *file)
 		return "no memory file can be made: is the number of open files at its limit (`ulimit -n`)?";
 	if (ftruncate(*file, (off_t)bytes) == 0 &&
 	    pwrite(*file, p->data, p->data_bytes, (off_t)MEW_RECORD_BYTES) == (ssize_t)p->data_bytes) {
-		p->root = map_at_a_place(*file);
+		p->root = map_at_a_place(p->orders.place, *file);
 		why = "no address space for what is recorded: raise `ulimit -v`";
 	}
 	if (p->root != NULL) {

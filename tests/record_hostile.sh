@@ -135,6 +135,13 @@ chmod +x script
 same "a script" --memory -- ./script
 reports "a script's interpreter" hostile 100
 
+# it asks for sanitizers weakly, and must map what its program left at the same address
+same "mew record itself" --follow --memory -- "$mew" record --memory --json inner.json -- ./hostile return
+jq -e '.cases[0].memory.total_allocations == 100' inner.json >/dev/null
+result "... what it reports is the same too" $?
+cases | grep -q '^mew$'
+result "... with a report of it" $?
+
 # --- privileges ------------------------------------------------------------------------------------------------------------
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work"
