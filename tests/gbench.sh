@@ -185,9 +185,15 @@ compare=${GBENCH_COMPARE:-/usr/share/benchmark/compare.py}
 python=${PYTHON:-/usr/bin/python3} # where Debian's scipy is
 [ -x "$python" ] || python=python3
 
-own_output "preloaded by hand" env \
-	LD_PRELOAD="$libraries/libmew_hooks.so.0:$libraries/libmew_guest.so.0:$libraries/libmew_gbench.so.0" ./shapes
+preload=$libraries/libmew_hooks.so.0:$libraries/libmew_guest.so.0:$libraries/libmew_gbench.so.0
+own_output "preloaded by hand" env LD_PRELOAD="$preload" ./shapes
 compares "preloaded by hand"
+run env LD_PRELOAD="$preload" ./shapes --benchmark_min_time=0.001 --benchmark_filter='^(sized|leaks|repeated)' \
+	--benchmark_repetitions=5 --benchmark_enable_random_interleaving
+code="$code $(grep -c '^sized/100/28  .*bytes/iter=128 .*peak_bytes=128' out) \
+$(grep -c '^sized/1000/24  .*bytes/iter=1024 .*peak_bytes=1024' out) $(grep -c '^leaks.* net_bytes=512 peak_bytes=512' out) \
+$(grep -c '^repeated.* peak_bytes=12' out)"
+check "preloaded by hand: each repetition of interleaved benchmarks has its own figures" '0 5 5 5 3'
 build ./linked -DENDS_WITH=0 -L"$libraries" -Wl,-rpath,"$libraries" -Wl,--no-as-needed -lmew_hooks -lmew_gbench -lmew_guest
 own_output "linked" ./linked
 run "$mew" run --gbench-program --memory --min-time 0.001 -F sized --csv figures ./linked

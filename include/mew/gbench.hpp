@@ -26,9 +26,13 @@ typedef benchmark::MemoryManager::Result Memory;
 
 class Manager : public benchmark::MemoryManager {
 public:
+	struct Kept { /* a pass */
+		const Memory *where; /* the framework wanted its figures */
+		mew_guest_memory figures;
+	};
 	bool runs = false;
-	uint64_t planned = 0;                   /* iterations of the running pass */
-	std::vector<mew_guest_memory> results; /* of the passes since the last report */
+	uint64_t planned = 0;      /* iterations of the running pass */
+	std::vector<Kept> results; /* of all passes, in their order */
 
 	void Start()
 	{
@@ -46,7 +50,7 @@ public:
 			m.bytes = per(m.bytes, m.iterations);
 			m.iterations = planned;
 		}
-		results.push_back(m);
+		results.push_back(Kept{ result, m });
 		fill(*result, m);
 		runs = false;
 	}
@@ -183,6 +187,33 @@ template <class R> auto set_memory(R &run, Room &, const mew_guest_memory &m, lo
 	run.memory_result.memory_iterations = run.iterations;
 }
 
+/*
+ * Those with a pointer keep the results of a case's repetitions in an array that grows, and point into where it was. That
+ * place was the case's until its next repetition began, so of all passes with a result there, also those of other cases
+ * between (random interleaving), the last one before that repetition is meant. One that failed does not say where its was.
+ */
+template <class R> auto renew(std::vector<R> &runs, std::vector<Room> &rooms, int) -> decltype(*runs[0].memory_result, void())
+{
+	const std::vector<Manager::Kept> &results = manager().results;
+	size_t at = results.size();
+
+	for (size_t i = runs.size(); i-- > 0;) {
+		if (outcome(runs[i], 0) != MEW_GUEST_RAN)
+			at = 0;
+		if (runs[i].memory_result == nullptr || results.empty())
+			continue;
+		while (at > 0 && results[at - 1].where != runs[i].memory_result)
+			at--;
+		if (at > 0)
+			set_memory(runs[i], rooms[i], results[--at].figures, 0);
+		else
+			runs[i].memory_result = nullptr;
+	}
+}
+template <class R> auto renew(std::vector<R> &runs, std::vector<Room> &, long) -> decltype(runs[0].memory_result.memory_iterations, void())
+{
+}
+
 template <class R>
 auto forward_config(R &inner, double min_time, bool fixed, benchmark::IterationCount iterations, int)
 	-> decltype(inner.ReportRunsConfig(min_time, fixed, iterations), void())
@@ -229,7 +260,7 @@ public:
 		std::vector<Room> rooms(runs.size() + 1);
 
 		if (pass_ == MEW_GUEST_ALONE)
-			renew(copy, rooms);
+			renew(copy, rooms, 0);
 		else if (!is_file_)
 			tell(copy, rooms[0]);
 		for (size_t i = 0; console_ && i < copy.size(); i++)
@@ -247,27 +278,6 @@ private:
 	const bool is_file_, console_;
 	std::string told_; /* the case that was the last */
 
-	/*
-	 * Some releases keep the results of a case's repetitions in an array that grows, and point into where it was. The
-	 * console's and the file's reporter come one after the other, for the same passes.
-	 */
-	static void renew(std::vector<Run> &runs, std::vector<Room> &rooms)
-	{
-		static std::vector<mew_guest_memory> results;
-		size_t n = 0, used = 0;
-
-		if (!manager().results.empty()) {
-			results.swap(manager().results);
-			manager().results.clear();
-		}
-		for (size_t i = 0; i < runs.size(); i++)
-			n += memory_of(runs[i], 0) != nullptr;
-		for (size_t i = 0; n == results.size() && i < runs.size(); i++)
-			if (memory_of(runs[i], 0) != nullptr) {
-				set_memory(runs[i], rooms[i], results[used], 0);
-				used++;
-			}
-	}
 	/* Timing: each run is a sample. The other passes: the run that was the last, whose block is there. */
 	void tell(std::vector<Run> &runs, Room &room)
 	{
