@@ -299,9 +299,9 @@ int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case 
 	return status;
 }
 
-/* --- how many iterations ------------------------------------------------------------------------------------------ */
+/* --- one side alone ----------------------------------------------------------------------------------------------- */
 
-static int calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, struct side *s, struct mew_error *err)
+static int run_alone(struct mew_guest_pair *p, const struct mew_pair_case *c, enum mew_side side, struct side *s, struct mew_error *err)
 {
 	char *filter = mew_guest_filter_one(c->key);
 	struct mew_guest_request rq;
@@ -309,15 +309,31 @@ static int calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, struct s
 
 	if (filter != NULL) {
 		s->c = c;
-		rq = request(p, MEW_BASE, s, filter);
-		status = mew_guest_run_process(&p->host[MEW_BASE], &rq, &s->end, &s->wait_status, err);
+		rq = request(p, side, s, filter);
+		status = mew_guest_run_process(&p->host[side], &rq, &s->end, &s->wait_status, err);
 		drop_output(p);
 	} else {
-		(void)mew_error_set(err, status, "no memory to calibrate \"%.100s\"", c->key);
+		(void)mew_error_set(err, status, "no memory to run \"%.100s\"", c->key);
 	}
 	free(filter);
-	return status == MEW_OK ? judge_side(s, &p->host[MEW_BASE], MEW_BASE, err) : mew_side_failed(MEW_BASE, status, err);
+	return status == MEW_OK ? judge_side(s, &p->host[side], side, err) : mew_side_failed(side, status, err);
 }
+
+bool mew_guest_pair_skips(struct mew_guest_pair *p, const struct mew_pair_case *c)
+{
+	bool skips = true;
+
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && skips; side++) {
+		struct side *s = calloc(1, sizeof *s);
+		struct mew_error err;
+
+		skips = s != NULL && run_alone(p, c, side, s, &err) == MEW_E_UNSUPPORTED && strstr(err.text, "skipped: ") != NULL;
+		free(s);
+	}
+	return skips;
+}
+
+/* --- how many iterations ------------------------------------------------------------------------------------------ */
 
 int mew_guest_pair_calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, double extra, struct mew_error *err)
 {
@@ -329,7 +345,7 @@ int mew_guest_pair_calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, 
 	s = calloc(1, sizeof *s);
 	if (s == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to calibrate \"%.100s\"", c->key);
-	status = calibrate(p, c, s, err);
+	status = run_alone(p, c, MEW_BASE, s, err);
 	if (status == MEW_OK) {
 		c->loops = s->loops > 0 ? s->loops : 1;
 		if (extra > 0 && (!p->host[MEW_BASE].counted || !p->host[MEW_HEAD].counted))

@@ -54,4 +54,7 @@ int mew_guest_pair_calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, 
 int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case *c, unsigned rounds, struct mew_pair_observation *out,
 			   struct mew_error *err);
 
+/* Do both sides skip the case? Each is asked by a process of its own. Context: the command's thread. */
+bool mew_guest_pair_skips(struct mew_guest_pair *p, const struct mew_pair_case *c);
+
 #endif

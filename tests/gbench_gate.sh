@@ -51,6 +51,24 @@ static void added(benchmark::State &state)
 }
 BENCHMARK(added);
 #endif
+#ifdef SKIPS
+static void skipped(benchmark::State &state)
+{
+	state.SkipWithMessage("no such machine");
+	for (auto _ : state)
+		benchmark::ClobberMemory();
+}
+BENCHMARK(skipped);
+static void one_skips(benchmark::State &state)
+{
+#ifdef FAILS
+	state.SkipWithMessage("not in this build");
+#endif
+	for (auto _ : state)
+		benchmark::ClobberMemory();
+}
+BENCHMARK(one_skips);
+#endif
 #ifdef FAILS
 static void fails(benchmark::State &state)
 {
@@ -82,7 +100,7 @@ build() { # PROGRAM FLAG...
 build ./base -DMORE -DFAILS
 build ./slow -DWORK=200 -DBLOCKS=2 -DCRASHES
 
-run "$mew" list --gbench-program -k '^s|^a' ./base
+run "$mew" list --gbench-program -k '^spins|^a' ./base
 check "list" 0 '^spins$'
 check "list: chosen by name" 0 '^added$'
 [ "$(wc -l <out)" = 3 ]
@@ -117,6 +135,21 @@ run "$mew" $gate --base ./base --head ./slow -k '^fails$' --memory 0 --rounds 2 
 check "gate: a case that fails" 4 'INVALID'
 grep -q 'base: no such input\|head: .*signal 6' out
 result "gate: and why" $?
+case ${GBENCH_FLAGS-} in
+*-DSKIPS*)
+	# shellcheck disable=SC2086
+	run "$mew" $gate --base ./base --head ./slow -k '^(skipped|allocates)$' --rounds 2 --samples 1 --output skips
+	check "gate: what both sides skip does not hide what got worse" 1 '^ *allocs *regress.* 1 *2$'
+	jq -e '[.cases[] | select(.key == "skipped") | .skipped | contains("no such machine")] == [true]' skips/samples.json >/dev/null 2>&1
+	result "gate: what both sides skip, and why" $?
+	# shellcheck disable=SC2086
+	run "$mew" $gate --base ./base --head ./slow -k '^one_skips$' --memory 0 --rounds 2 --samples 1
+	check "gate: one side skips" 4 'base: skipped: not in this build'
+	run "$mew" calibrate --gbench-program --trials 1 --samples 16 --rounds 2 -k '^s(pins|kipped)$' --output s.json --progress never ./base
+	check "calibrate: without what is skipped" 0 'spins'
+	;;
+*) skip "gate: what is skipped with a message" "this release has none" ;;
+esac
 # shellcheck disable=SC2086
 run "$mew" $gate --base ./base --head ./slow --context c=./base
 complains "gate: what does not go with it" 2 'context does not go with --gbench-program'

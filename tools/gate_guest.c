@@ -110,6 +110,13 @@ static int observe(void *data, struct mew_gate_case *c, struct mew_gate_observat
 	return status;
 }
 
+static bool skips(void *data, struct mew_gate_case *c)
+{
+	struct guests *p = data;
+
+	return mew_guest_pair_skips(&p->pair, &c->pair);
+}
+
 /* --- all of it -------------------------------------------------------------------------------------------------- */
 
 static void check_identity(struct mew_gate *g)
@@ -129,7 +136,7 @@ static void check_identity(struct mew_gate *g)
 
 static int measure(struct guests *p)
 {
-	const struct mew_gate_method method = { p, NULL, observe, NULL };
+	const struct mew_gate_method method = { p, NULL, observe, skips };
 	struct mew_gate *g = p->g;
 	struct mew_error err;
 	int code = choose_cases(p);

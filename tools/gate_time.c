@@ -103,7 +103,7 @@ static bool skip(const struct mew_gate_method *m, struct mew_gate_case *c, const
 	static const char word[] = "skipped: ";
 	const char *why = cause->status == MEW_E_UNSUPPORTED ? strstr(cause->text, word) : NULL;
 
-	if (why == NULL || c->series.n > 0 || m->skips == NULL || !m->skips(m->data, c))
+	if (why == NULL || c->series.n > 0 || !m->skips(m->data, c))
 		return false;
 	c->is_skipped = true;
 	c->stage = MEW_GATE_DECIDED;

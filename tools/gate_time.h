@@ -16,7 +16,7 @@ struct mew_gate_method { /* how two fresh processes come to say something of a c
 	int (*fresh)(void *data, struct mew_error *err);
 	/* Returns MEW_OK and the observation, or what the case failed with, naming the side. */
 	int (*observe)(void *data, struct mew_gate_case *c, struct mew_gate_observation *out, struct mew_error *err);
-	/* Asked where one side skipped a case: do both? NULL: nobody can tell. */
+	/* Asked where one side skipped a case: do both? */
 	bool (*skips)(void *data, struct mew_gate_case *c);
 };
 
