@@ -60,13 +60,25 @@ int mew_trace_fragment_directory(const struct mew_trace_fragment *f)
 	return f->directory[0] != '\0' ? open(f->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 }
 
+/* A program that closed its standard streams would print into it. */
+static int above_streams(int fd)
+{
+	int moved;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	(void)close(fd);
+	return moved;
+}
+
 static int open_in_directory(const struct mew_trace_fragment *f, int flags)
 {
 	int folder = mew_trace_fragment_directory(f), fd;
 
 	if (folder < 0)
 		return -1;
-	fd = openat(folder, f->name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+	fd = above_streams(openat(folder, f->name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0600));
 	(void)close(folder);
 	return fd;
 }
