@@ -12,9 +12,10 @@
 #include "base.h"
 
 #define MEW_GUEST_ENVIRONMENT "MEW_GUEST_CHANNEL"       /* the descriptor's number */
-#define MEW_GUEST_MAGIC UINT64_C(0x326e61686377656d)
+#define MEW_GUEST_MAGIC UINT64_C(0x336e61686377656d)
 #define MEW_GUEST_BYTES ((size_t)1 << 30)               /* address space; pages come as they are written */
 #define MEW_GUEST_LOOPS 4096u
+#define MEW_GUEST_LEFT UINT32_MAX
 
 struct mew_guest_channel {
 	uint64_t magic;
@@ -28,9 +29,11 @@ struct mew_guest_channel {
 	int32_t pace_fd;        /* of a page to take turns by (pace.h); -1: none */
 	uint32_t side;          /* enum mew_side there */
 	/* written by the program */
+	uint32_t loaded;        /* process id of the first with libmew_guest; MEW_GUEST_LEFT when it has exited; atomic */
 	uint32_t owner;         /* process id of the one that runs benchmarks; atomic */
 	uint32_t full;          /* a frame found no room; atomic */
 	uint64_t used;          /* bytes of complete frames; atomic */
+	uint32_t untraced;      /* a trace was asked for, and it cannot write its part */
 	uint32_t counted;       /* it takes a number of iterations for a time */
 	uint32_t loops;         /* taken in turns so far */
 	unsigned char disturbed[MEW_GUEST_LOOPS]; /* of the last of them, by number: it lost the processor */

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "launch.h"
 #include "os.h"
+#include "record_target.h"
 #include "trace_command.h"
 
 #include <errno.h>
@@ -291,6 +292,7 @@ int mew_guest_start_process(struct mew_guest_host *h, const struct mew_guest_req
 		.pace_fd = rq->turns != NULL ? rq->turns->page_fd : -1,
 		.side = rq->turns != NULL ? rq->turns->side : 0,
 	};
+	free(mew_guest_take_output(h)); /* an earlier one's is no business of the cases of this one */
 	make_settings(&s, h, rq);
 	h->process = (struct mew_guest_process){ .started_ns = mew_os_now_ns(), .since_ns = mew_os_now_ns() };
 	pid = launch(h, rq, &s, err);
@@ -396,13 +398,20 @@ static void append_output(struct mew_guest_host *h, struct mew_error *err)
 
 static int no_benchmarks(struct mew_guest_host *h, int wait_status, struct mew_error *err)
 {
+	uint32_t loaded = __atomic_load_n(&h->channel->loaded, __ATOMIC_RELAXED);
 	char path[2200], how[96];
 
+	if (loaded == 0 && mew_record_check(h->program, err) == MEW_E_UNSUPPORTED)
+		return err->status;
 	mew_launch_describe(wait_status, how, sizeof how);
 	if (h->channel->refusal[0] != '\0')
 		return mew_error_set(err, MEW_E_UNSUPPORTED, "%s: %.*s", h->program, (int)sizeof h->channel->refusal - 1, h->channel->refusal);
 	if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0)
 		(void)mew_error_set(err, MEW_E_INVALID, "%s did not list its benchmarks (%s)", h->program, how);
+	else if (loaded != 0 && loaded != MEW_GUEST_LEFT)
+		(void)mew_error_set(err, MEW_E_INVALID,
+				    "%s executed itself, or another program, and took away mew's LD_PRELOAD or MEW_GUEST_CHANNEL: let it keep "
+				    "what the environment has, and add to it", h->program);
 	else if (!find_library("libmew_gbench.so.0", path, sizeof path))
 		(void)mew_error_set(err, MEW_E_UNSUPPORTED,
 				    "libmew_gbench.so.0 is neither beside the command nor in %s: build mew where libbenchmark-dev is "

@@ -189,6 +189,15 @@ static void fail_rest(struct mew_guest_job *j, const struct mew_error *err)
 		fail_case(j, i, err->status, err->text, NULL);
 }
 
+static void tell_untraced(struct mew_guest_job *j)
+{
+	if (j->host->channel->untraced == 0 || j->told_untraced)
+		return;
+	mew_cli_complain("trace: %s cannot write its part (did it drop its privileges?), so its loops are missing: run mew as the user "
+			 "that it becomes", j->host->program);
+	j->told_untraced = true;
+}
+
 static void run_process(struct mew_guest_job *j, unsigned process)
 {
 	struct mew_guest_request rq = request_of(j, process);
@@ -208,6 +217,7 @@ static void run_process(struct mew_guest_job *j, unsigned process)
 		status = filter != NULL ? mew_guest_run_process(j->host, &rq, &end, &wait_status, &err) :
 					  mew_error_set(&err, MEW_E_INVALID, "too many cases are chosen to name them all: choose fewer, or all");
 		free(filter);
+		tell_untraced(j);
 		if (status != MEW_OK)
 			fail_rest(j, &err);
 		go_on = status == MEW_OK && blame(j, end, wait_status);

@@ -21,6 +21,7 @@ struct mew_guest_job {
 	size_t done, steps;               /* of the progress */
 	enum mew_pass pass;
 	const char *pass_name;
+	bool told_untraced;               /* that its processes are missing from the trace */
 	bool ended_badly;                 /* returned: a process failed behind its last benchmark */
 };
 

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "memory_hooks.h"
 #include "sink.h"
+#include "trace_log.h"
 #include "wire.h"
 
 #include <fcntl.h>
@@ -63,9 +64,22 @@ struct mew_guest_channel *mew_guest_channel(void)
 /* The descriptor stays open: a program that executes itself again (Google Benchmark does, without ASLR) needs it once more. */
 static void __attribute__((constructor)) find_channel(void)
 {
+	uint32_t nobody = 0;
+
 	channel = map_channel();
+	if (channel == NULL)
+		return;
+	(void)__atomic_compare_exchange_n(&channel->loaded, &nobody, (uint32_t)getpid(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	mew_guest_find_page(channel);
+}
+
+/* Not reached where the process became another program, which then has no libmew_guest. */
+static void __attribute__((destructor)) leave_channel(void)
+{
+	uint32_t self = (uint32_t)getpid();
+
 	if (channel != NULL)
-		mew_guest_find_page(channel);
+		(void)__atomic_compare_exchange_n(&channel->loaded, &self, MEW_GUEST_LEFT, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 enum mew_guest_pass mew_guest_pass(void)
@@ -136,6 +150,7 @@ int mew_guest_begin(void)
 		mew_model_free(facts);
 	}
 	mew_guest_trace_process(mew_guest_pass());
+	channel->untraced = mew_trace_log_failed();
 	if (mew_guest_pass() == MEW_GUEST_MEMORY || mew_guest_pass() == MEW_GUEST_CPU)
 		warm_up();
 	return mew_guest_pass();

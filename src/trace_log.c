@@ -233,6 +233,11 @@ int mew_trace_log_directory(void)
 	return mew_trace_is_on() && state.pid == (int)getpid() ? mew_trace_fragment_directory(&state.file) : -1;
 }
 
+bool mew_trace_log_failed(void)
+{
+	return mew_trace_is_on() && state.pid == (int)getpid() && state.file.failed;
+}
+
 uint64_t mew_trace_log_zero(void)
 {
 	return mew_trace_is_on() && state.pid == (int)getpid() ? state.zero_ns : 0;

@@ -51,6 +51,9 @@ int mew_trace_log_hold(void);
 /* The directory that this process's fragments go to, opened; -1 where there is none. The caller closes it. */
 int mew_trace_log_directory(void);
 
+/* Could its file not be made, or written on? What was recorded since is lost. */
+bool mew_trace_log_failed(void);
+
 /* What this process's events count from, CLOCK_MONOTONIC; 0 where it takes no records. */
 uint64_t mew_trace_log_zero(void);
 

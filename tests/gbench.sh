@@ -191,7 +191,7 @@ compares "preloaded by hand"
 run env LD_PRELOAD="$preload" ./shapes --benchmark_min_time=0.001 --benchmark_filter='^(sized|leaks|repeated)' \
 	--benchmark_repetitions=5 --benchmark_enable_random_interleaving
 code="$code $(grep -c '^sized/100/28  .*bytes/iter=128 .*peak_bytes=128' out) \
-$(grep -c '^sized/1000/24  .*bytes/iter=1024 .*peak_bytes=1024' out) $(grep -c '^leaks.* net_bytes=512 peak_bytes=512' out) \
+$(grep -c '^sized/1000/24  .*bytes/iter=1\.*024k* .*peak_bytes=1\.*024' out) $(grep -c '^leaks.* net_bytes=512 peak_bytes=512' out) \
 $(grep -c '^repeated.* peak_bytes=12' out)"
 check "preloaded by hand: each repetition of interleaved benchmarks has its own figures" '0 5 5 5 3'
 build ./linked -DENDS_WITH=0 -L"$libraries" -Wl,-rpath,"$libraries" -Wl,--no-as-needed -lmew_hooks -lmew_gbench -lmew_guest

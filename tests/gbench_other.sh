@@ -1,6 +1,6 @@
 #!/bin/sh
-# gbench_other.sh - gbench.sh and gbench_gate.sh once more, with the release of Google Benchmark that MEW_GBENCH_TREE names: a folder of its
-# sources, which is built, or one it was installed into. Prints TAP.
+# gbench_other.sh - gbench.sh, gbench_rude.sh and gbench_gate.sh once more, with the release of Google Benchmark that
+# MEW_GBENCH_TREE names: a folder of its sources, which is built, or one it was installed into. Prints TAP.
 set -u
 if [ -z "${MEW_GBENCH_TREE-}" ]; then
 	echo "1..0 # SKIP MEW_GBENCH_TREE names no folder of another Google Benchmark (its sources, or what it was installed into)"
@@ -69,7 +69,7 @@ archive=
 GBENCH_COMMAND=$work/other/mew GBENCH_FLAGS=$flags GBENCH_ARCHIVE=$archive
 export GBENCH_COMMAND GBENCH_FLAGS GBENCH_ARCHIVE
 echo "# Google Benchmark $version"
-for script in gbench gbench_gate; do
+for script in gbench gbench_rude gbench_gate; do
 	sh "$srcdir/tests/$script.sh"
 done | awk '/^1\.\./ { next } /^(not )?ok/ { n++; sub(/ok [0-9]+/, "ok " n) } { print } /^not ok/ { bad = 1 }
 	END { print "1.." n; exit bad }'
