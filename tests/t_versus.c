@@ -19,6 +19,7 @@
 
 #include <mew.h>
 
+#include "pair.h"
 #include "versus.h"
 #include "worker.h"
 
@@ -194,6 +195,24 @@ static void batches_are_compared_by_whole_turns(void **state)
 	}
 }
 
+/* Known extra work of a pair: as many whole turns as are that part of a sample, which may have to grow for one. */
+static void extra_work_is_whole_turns(void **state)
+{
+	static const struct {
+		uint64_t loops, batch, grown, extra;
+	} rows[] = { { 1000, 0, 1000, 20 }, { 700, 7, 700, 14 }, { 70, 7, 350, 7 }, { 20, 1, 50, 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(rows); i++) {
+		struct mew_pair_case c = { .key = "once", .loops = rows[i].loops, .batch = rows[i].batch };
+		struct mew_error err;
+
+		assert_int_equal(mew_pair_add_work(&c, 200000, 0.02, &err), MEW_OK);
+		assert_int_equal(c.loops, rows[i].grown);
+		assert_int_equal(c.extra, rows[i].extra);
+	}
+}
+
 static void a_seed_is_an_order(void **state)
 {
 	char orders[6][9];
@@ -295,6 +314,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(fourfold_work_is_slower),
 		cmocka_unit_test(a_late_start_does_not_make_samples_of_one_iteration),
 		cmocka_unit_test(batches_are_compared_by_whole_turns),
+		cmocka_unit_test(extra_work_is_whole_turns),
 		cmocka_unit_test(a_seed_is_an_order),
 		cmocka_unit_test(without_time_one_block_is_taken),
 		cmocka_unit_test(the_process_has_one_thread_and_room),
