@@ -524,7 +524,7 @@ MEW_API void mew_register_hook_(struct mew_hook_registration_ *node);
 struct mew_run_options { /* zero means the default */
 	size_t size;
 	double min_time;        /* seconds to measure a case at least; default: until the figure is known */
-	double max_time;        /* seconds after which a case ends; default 0.5 */
+	double max_time;        /* seconds in its loop, pauses counted, after which a case ends; default 0.5 */
 	double min_warmup_time; /* seconds of warm-up before the first repetition; default 0.01 */
 	double precision;       /* stop when the median's interval is within this fraction; default 0.01 */
 	unsigned repetitions;   /* default 1 */
