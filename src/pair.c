@@ -385,12 +385,12 @@ static int check_runs(const struct mew_pair_case *c, unsigned rounds, const stru
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++)
 		status = check_loops(c, side, runs[side], err);
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++) {
-		size_t n = runs[side] != NULL ? runs[side]->nsamples : 0;
-
-		if (n >= rounds)
+		if (runs[side] != NULL && runs[side]->nsamples >= rounds)
 			continue;
-		(void)mew_error_set(err, MEW_E_LOST, "\"%s\" gave %zu of %u samples", c->key, n, rounds);
-		status = mew_side_failed(side, MEW_E_LOST, err);
+		(void)mew_error_set(err, MEW_E_LOST, "\"%s\" gave %zu of %u samples", c->key,
+				    runs[side] != NULL ? runs[side]->nsamples : (size_t)0, rounds);
+		(void)mew_side_failed(side, MEW_E_LOST, err);
+		status = MEW_E_LOST;
 	}
 	return status;
 }
