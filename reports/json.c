@@ -30,8 +30,9 @@
  *                  sample whose thread was on no processor, and is missing when that is true of none
  *   modules        [ { path, build_id, size, gone } ]
  *   functions      [ { name, file, line, module } ]
- *   locations      [ { module, offset: "0x12ab", lines: [[function, line], ...], why } ]
- *                  innermost inlined function first
+ *   locations      [ { module, offset: "0x12ab", start: "0x12a0", lines: [[function, line], ...], why } ]
+ *                  innermost inlined function first; start is the offset where a function without a name begins, by the
+ *                  unwind table; missing where that is not known
  *   stacks         [ [location, ...] ]   leaf first
  *
  * Stacks, locations, functions and modules are numbered by their place in these lists, from 0; null stands for "none".

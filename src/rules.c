@@ -150,7 +150,8 @@ static int check_limit(const struct mew_rules *rules, const char *metric, const 
 
 	if (known == NULL)
 		return mew_error_set(err, MEW_E_INVALID, "there is no metric \"%.40s\" to limit: it is one of time, "
-				     "allocs, bytes, peak and leak", metric == NULL ? "" : metric);
+				     "allocs, bytes, peak and leak%s", metric == NULL ? "" : metric,
+				     rules->ncounts > 0 ? ", or a count that the phases name" : "");
 	if (!limit->has_units && !limit->has_percent)
 		return mew_error_set(err, MEW_E_INVALID, "the limit of %s is empty; write 0, 5%% or 1|5%%", metric);
 	if (!is_number(limit->units) || !is_number(limit->percent))

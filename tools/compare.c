@@ -12,16 +12,10 @@
 #include <string.h>
 
 #include "error.h"
+#include "symbolise.h"
 #include "textual.h"
 
 /* --- which cases belong together -------------------------------------------------------------------------------- */
-
-static const char *base_name(const char *path)
-{
-	const char *slash = path == NULL ? NULL : strrchr(path, '/');
-
-	return path == NULL ? "" : slash == NULL ? path : slash + 1;
-}
 
 static const char *text_of(const char *text)
 {
@@ -40,7 +34,7 @@ static size_t partner(const struct mew_case *c, const struct mew_model *in, cons
 		if (taken[i] || strcmp(in->cases[i].key, c->key) != 0 ||
 		    strcmp(text_of(in->cases[i].allocator), text_of(c->allocator)) != 0)
 			continue;
-		if (strcmp(base_name(in->cases[i].program), base_name(c->program)) == 0)
+		if (strcmp(mew_base_name(text_of(in->cases[i].program)), mew_base_name(text_of(c->program))) == 0)
 			return i;
 		if (found == in->ncases)
 			found = i;
