@@ -32,19 +32,6 @@ static void put_reference(struct mew_writer *w, char c)
 	mew_writef(w, "&#%d;", c);
 }
 
-/* Plain text in a line or a cell. The comment after @ keeps the name behind it from being told. */
-static void put_prose(struct mew_writer *w, const char *text)
-{
-	for (; *text != '\0'; text++) {
-		if (*text == '@')
-			mew_write_text(w, "@<!-- -->");
-		else if (strchr("<>&|`\\*_[]~#!$", *text) != NULL)
-			put_reference(w, *text);
-		else
-			mew_write_char(w, *text);
-	}
-}
-
 /* Backslashes, pipes and backticks mean something to a span in a table, and blanks at both ends are lost. */
 static bool fits_span(const char *text)
 {
@@ -88,10 +75,10 @@ static void put_head(struct mew_writer *w, const struct mew_grid *g)
 {
 	for (size_t k = 0; k < g->ncolumns; k++) {
 		mew_write_text(w, k == 0 ? "| " : " | ");
-		put_prose(w, g->columns[k].title);
+		mew_text_markdown(w, g->columns[k].title);
 		if (g->columns[k].unit[0] != '\0') {
 			mew_write_text(w, " (");
-			put_prose(w, g->columns[k].unit);
+			mew_text_markdown(w, g->columns[k].unit);
 			mew_write_char(w, ')');
 		}
 	}
@@ -110,7 +97,7 @@ static void put_cell(struct mew_writer *w, const struct mew_grid *g, size_t row,
 	if (g->columns[column].align == MEW_ALIGN_TEXT && strcmp(text, "-") != 0)
 		put_cut(w, text, LONGEST_NAME, put_code);
 	else
-		put_prose(w, text);
+		mew_text_markdown(w, text);
 }
 
 /* A reason stands in the last column where that is for text, for it has the room; else in the first free one. */
@@ -122,7 +109,7 @@ static void put_row(struct mew_writer *w, const struct mew_grid *g, size_t row)
 	for (size_t k = 0; k < g->ncolumns; k++) {
 		mew_write_text(w, k == 0 ? "| " : " | ");
 		if (sentence != NULL && k == place)
-			put_cut(w, sentence, LONGEST_SENTENCE, put_prose);
+			put_cut(w, sentence, LONGEST_SENTENCE, mew_text_markdown);
 		else
 			put_cell(w, g, row, k);
 	}
@@ -147,13 +134,13 @@ static void put_legend(const struct mew_table *t, const struct mew_table_layout 
 		mew_write_no_memory(t->w);
 	} else if (*legend != '\0') {
 		mew_write_char(t->w, '\n');
-		put_prose(t->w, legend);
+		mew_text_markdown(t->w, legend);
 		mew_write_char(t->w, '\n');
 	}
 	free(legend);
 	if (t->marked) {
 		mew_write_char(t->w, '\n');
-		put_prose(t->w, mew_table_mark);
+		mew_text_markdown(t->w, mew_table_mark);
 		mew_write_char(t->w, '\n');
 	}
 }
@@ -189,7 +176,7 @@ static void put_notes(const struct mew_table *t)
 		mew_write_text(t->w, shown++ == 0 ? "\n- " : "- ");
 		put_cut(t->w, title == NULL ? c->key : title, LONGEST_NAME, put_code);
 		mew_write_text(t->w, ": ");
-		put_cut(t->w, row->reason, LONGEST_SENTENCE, put_prose);
+		put_cut(t->w, row->reason, LONGEST_SENTENCE, mew_text_markdown);
 		mew_write_char(t->w, '\n');
 		free(title);
 	}
@@ -243,7 +230,7 @@ static void put_machine(struct mew_writer *w, const struct mew_model *m)
 		mew_write_no_memory(w);
 	} else if (*line != '\0') {
 		mew_write_char(w, '\n');
-		put_cut(w, line, LONGEST_SENTENCE, put_prose);
+		put_cut(w, line, LONGEST_SENTENCE, mew_text_markdown);
 		mew_write_char(w, '\n');
 	}
 	free(line);
@@ -252,7 +239,7 @@ static void put_machine(struct mew_writer *w, const struct mew_model *m)
 	mew_writef(w, "\ngrade %c", m->grade);
 	if (m->grade_reason != NULL && *m->grade_reason != '\0') {
 		mew_write_text(w, ": ");
-		put_cut(w, m->grade_reason, LONGEST_SENTENCE, put_prose);
+		put_cut(w, m->grade_reason, LONGEST_SENTENCE, mew_text_markdown);
 	}
 	mew_write_char(w, '\n');
 }

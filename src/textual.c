@@ -204,7 +204,9 @@ void mew_text_markdown(struct mew_writer *w, const char *text)
 			mew_write_text(w, "&lt;");
 		else if (*p == '&')
 			mew_write_text(w, "&amp;");
-		else if (strchr("\\`*_[]|~#@", *p) != NULL)
+		else if (*p == '@') /* a backslash does not keep the name behind it from being told */
+			mew_write_text(w, "@<!-- -->");
+		else if (strchr("\\`*_[]|~#!$>", *p) != NULL)
 			mew_writef(w, "\\%c", *p);
 		else
 			mew_write_char(w, *p);

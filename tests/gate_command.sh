@@ -55,9 +55,10 @@ counts='"counts": {"hits": "more", "misses": "less"}'
 # what is measured
 phases plain.json '{"name": "cold", "cold": true, "prepare": "echo prepared", "artefacts": ["artefact"], '"$counts"'},
 	{"name": "warm", "run": "$MEW_COMMAND 0.02", "require": {"hits": ">0", "errors": "==0"}}'
-gate plain.json --output plain
+gate plain.json --output plain --head-rev '@team'
 check "commands that do the same pass" 0 'verdict: PASS\|INCONCLUSIVE'
 is "each phase is a case" "$(member plain/summary.json '[.cases[].key] | join(" ")')" "cold warm"
+is "nobody whose name is in a text is told" "$(grep -o '@.*team' plain/mew-gate.md | sort -u)" '@<!-- -->team'
 is "each sample is a pair" "$(member plain/samples.json '[.cases[].observations | length] | join(" ")')" "3 3"
 is "counts are exact metrics" "$(member plain/summary.json '[.cases[0].verdicts[] | .metric + "=" + .outcome] | .[1:] | join(" ")')" \
 	"hits=pass misses=pass"
