@@ -26,9 +26,9 @@ bool mew_trace_is_on(void)
 	return __atomic_load_n(&mew_trace_active_, __ATOMIC_RELAXED) != 0;
 }
 
-static void (*write_at_once)(void);
+static mew_trace_write_fn *write_at_once;
 
-void mew_trace_at_once(void (*write)(void))
+void mew_trace_at_once(mew_trace_write_fn *write)
 {
 	write_at_once = write;
 }
@@ -68,12 +68,12 @@ void mew_trace_push(const struct mew_trace_record *record)
 {
 	if (mine == NULL)
 		mine = join();
-	if (mine != NULL)
+	if (write_at_once != NULL)
+		write_at_once(mine, record);
+	else if (mine != NULL)
 		(void)mew_ring_push(&mine->ring, record);
 	else
 		(void)__atomic_fetch_add(&mew_trace_threads_.lost, 1, __ATOMIC_RELAXED);
-	if (write_at_once != NULL)
-		write_at_once();
 }
 
 void mew_trace_thread_ready(void)

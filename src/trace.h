@@ -78,10 +78,11 @@ void mew_trace_thread_leave(const char *name);
 void mew_trace_forked(void);
 
 /*
- * From now on `write` is called behind each record, on its thread, and a section that begins is a record too: for a
- * process that may end without a word. NULL: records wait in the rings.
+ * From now on `write` takes each record, on its thread (NULL: one that found no place), and a section that begins is a
+ * record too: for a process that may end without a word. NULL: records wait in the rings.
  */
-void mew_trace_at_once(void (*write)(void));
+typedef void mew_trace_write_fn(struct mew_trace_thread *thread, const struct mew_trace_record *record);
+void mew_trace_at_once(mew_trace_write_fn *write);
 
 /* Sections that are open on the calling thread. */
 unsigned mew_trace_sections(void);

@@ -145,25 +145,14 @@ static void release(void)
 
 /* --- begin and end ---------------------------------------------------------------------------------------------- */
 
-/* Behind each record of a forked child, which may leave by _exit(), exec or a signal: then nothing else would be written. */
-static void write_at_once(void)
-{
-	int saved = errno, cancel;
-
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	mew_trace_drain();
-	if (state.file.failed && state.unwritten != NULL)
-		(void)__atomic_fetch_add(state.unwritten, 1, __ATOMIC_RELAXED);
-	(void)pthread_setcancelstate(cancel, NULL);
-	errno = saved;
-}
-
 static void share_count(void)
 {
 	void *page = mmap(NULL, sizeof *state.unwritten, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	state.unwritten = page != MAP_FAILED ? page : NULL;
 }
+
+static mew_trace_write_fn write_at_once;
 
 /* A forked child of a process with a fragment writes one of its own; one of the process that asked for the trace has none. */
 static void begin_in_child(void)
@@ -422,6 +411,17 @@ static void announce(struct mew_trace_thread *t)
 		sort_index("thread_sort_index", t->tid, 2 + t->tid - MEW_TRACE_OWN_TID);
 }
 
+static void put_of(struct mew_trace_thread *t, const struct mew_trace_record *r)
+{
+	if (state.file.written >= RECORDS_MAX) { /* more than is read makes a file that nobody sees */
+		if (r->kind != MEW_TRACE_BEGIN) /* its end counts */
+			(void)__atomic_fetch_add(&mew_trace_threads_.lost, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	announce(t);
+	put_record(r, state.is_main && t->tid == state.pid ? MEW_TRACE_MAIN_TID : t->tid, NULL);
+}
+
 static void drain_thread(struct mew_trace_thread *t)
 {
 	int use = __atomic_load_n(&t->use, __ATOMIC_ACQUIRE);
@@ -432,15 +432,8 @@ static void drain_thread(struct mew_trace_thread *t)
 	if (use != MEW_TRACE_USED && use != MEW_TRACE_LEFT)
 		return;
 	gone = use == MEW_TRACE_LEFT || is_gone(t->owner); /* before the ring is emptied: nothing can follow */
-	while (mew_ring_pop(&t->ring, &r)) {
-		if (state.file.written >= RECORDS_MAX) { /* more than is read makes a file that nobody sees */
-			if (r.kind != MEW_TRACE_BEGIN) /* its end counts */
-				(void)__atomic_fetch_add(&mew_trace_threads_.lost, 1, __ATOMIC_RELAXED);
-			continue;
-		}
-		announce(t);
-		put_record(&r, state.is_main && t->tid == state.pid ? MEW_TRACE_MAIN_TID : t->tid, NULL);
-	}
+	while (mew_ring_pop(&t->ring, &r))
+		put_of(t, &r);
 	while (gone && t->nopen > 0) {
 		const struct mew_trace_open *o = &t->open[--t->nopen];
 
@@ -467,7 +460,7 @@ static bool anything_waits(void)
 	return count_lost() != state.lost_said;
 }
 
-/* A line for each record that is lost would fill the file of a child that writes at once: there, when it has doubled. */
+/* A line for each record that is lost would fill the file of a child, which writes at once: there, when it has doubled. */
 static void say_lost(bool at_end)
 {
 	uint64_t lost = count_lost();
@@ -478,6 +471,25 @@ static void say_lost(bool at_end)
 	mew_trace_text_add(&state.text, ",\"args\":{\"records\":%" PRIu64 "}", lost);
 	done();
 	state.lost_said = lost;
+}
+
+/* A record of a forked child, which may leave by _exit(), exec or a signal: then nothing would write it later. */
+static void write_at_once(struct mew_trace_thread *t, const struct mew_trace_record *r)
+{
+	struct mew_trace_thread nameless = { .tid = mew_os_tid(), .announced = true };
+	int saved = errno, cancel;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (ready()) {
+		put_of(t != NULL ? t : &nameless, r);
+		if (state.file.written >= RECORDS_MAX)
+			say_lost(false);
+		release();
+	}
+	if (state.file.failed && state.unwritten != NULL && r->kind != MEW_TRACE_BEGIN)
+		(void)__atomic_fetch_add(state.unwritten, 1, __ATOMIC_RELAXED);
+	(void)pthread_setcancelstate(cancel, NULL);
+	errno = saved;
 }
 
 void mew_trace_drain(void)
