@@ -130,22 +130,6 @@ static struct watched *watched_of(struct mew_record_trace *t, const struct mew_r
 	return w;
 }
 
-static uint64_t resident_of(int pid)
-{
-	unsigned long size, resident = 0;
-	char path[64];
-	FILE *f;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/statm", pid);
-	f = fopen(path, "re");
-	if (f == NULL)
-		return 0;
-	if (fscanf(f, "%lu %lu", &size, &resident) != 2)
-		resident = 0;
-	(void)fclose(f);
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static void read_heap(const struct watched *w, struct point *p)
 {
 	const struct mew_heap *heap;
@@ -228,7 +212,7 @@ void mew_record_trace_look(struct mew_record_trace *t, const struct mew_recorder
 			continue;
 		w->skipped = 0;
 		read_heap(w, &p);
-		p.resident = resident_of(w->pid);
+		p.resident = mew_trace_resident_of(w->pid);
 		if (w->npoints == POINTS)
 			thin(w);
 		if (p.resident != 0) /* else it has just ended */

@@ -370,17 +370,10 @@ void mew_trace_arrow_from(const char *name, int track, uint64_t from_ns, uint64_
 
 void mew_trace_resident(void)
 {
-	unsigned long size, resident;
-	FILE *f;
+	uint64_t bytes = mew_trace_is_on() ? mew_trace_resident_of((int)getpid()) : 0;
 
-	if (!mew_trace_is_on())
-		return;
-	f = fopen("/proc/self/statm", "re");
-	if (f == NULL)
-		return;
-	if (fscanf(f, "%lu %lu", &size, &resident) == 2)
-		mew_trace_counter("resident memory", "bytes", mew_os_now_ns(), (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE));
-	(void)fclose(f);
+	if (bytes > 0)
+		mew_trace_counter("resident memory", "bytes", mew_os_now_ns(), bytes);
 }
 
 void mew_trace_process(const char *name, int place)
