@@ -321,6 +321,33 @@ static void tell_left_out(const struct mew_recorder *r)
 		mew_cli_complain("record: %zu more programs are left out for such reasons", others);
 }
 
+/* Does the list know the process again, later? Then what it was before ended when it became that. */
+static bool is_known_later(const struct mew_recorder *r, size_t i)
+{
+	for (size_t k = i + 1; k < r->n; k++)
+		if (r->list[k].pid == r->list[i].pid)
+			return true;
+	return false;
+}
+
+/* A program that should have been followed and never came: its sandbox, or its own network, keeps it from us. */
+static void note_unseen(struct recording *r, size_t i)
+{
+	const struct mew_recording *g = &r->recorder.list[i];
+	bool is_explained = !r->orders.follow || r->recorder.is_full || r->recorder.refused > 0;
+	struct mew_record_root root;
+	struct mew_error err;
+	char why[300];
+
+	if (is_explained || g->file < 0 || mew_recording_root(g->file, &root, &err) != MEW_OK || root.became_ns == 0 ||
+	    root.is_left_out || is_known_later(&r->recorder, i))
+		return;
+	(void)snprintf(why, sizeof why, "%.120s was started by exec and could not answer: is it in a sandbox, or in a network "
+		       "namespace of its own?", root.became);
+	if (mew_recorder_leave_out(&r->recorder, why, &err) != MEW_OK)
+		mew_cli_complain("record: %s", err.text);
+}
+
 /* Files are closed one by one: names and reports need descriptors too, and the processes may have taken all. */
 static int read_all(struct recording *r)
 {
@@ -332,6 +359,10 @@ static int read_all(struct recording *r)
 		struct mew_recording *g = &r->recorder.list[i];
 		bool is_left_out = opened_alone && !mew_recording_opened(g, &r->orders);
 
+		if (g->ended_ns == 0 && is_known_later(&r->recorder, i))
+			g->ended_ns = r->ended_ns;
+		if (g->ended_ns != 0)
+			note_unseen(r, i);
 		if (!is_left_out && g->ended_ns == 0)
 			mew_cli_complain("record: process %d still runs and is left out", g->pid);
 		else if (!is_left_out && read_one(r, g) != MEW_EXIT_FINE)

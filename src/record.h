@@ -84,6 +84,7 @@ struct mew_record_root {
 	uint64_t ended_ns, ended_cpu_ns; /* 0: exit handlers were not run */
 	char became[256];      /* what it is by exec; "" it was not */
 	uint64_t became_ns, became_cpu_ns; /* when; 0: it was not */
+	bool is_left_out;      /* that cannot be recorded, which the command was told */
 	char operators[128];   /* file of an operator new that is not seen; "" none */
 	char program[1024], command[1024];
 };

@@ -139,7 +139,7 @@ static bool receive(int fd, struct mew_recording *g)
 	return true;
 }
 
-static int add_left(struct mew_recorder *r, const char *why, struct mew_error *err)
+int mew_recorder_leave_out(struct mew_recorder *r, const char *why, struct mew_error *err)
 {
 	struct mew_recorder_left *list;
 
@@ -188,7 +188,7 @@ int mew_recorder_accept(struct mew_recorder *r, struct mew_error *err)
 		else if (receive(fd, &g) && g.file < 0 && g.why[0] == '\0')
 			r->is_full = true;
 		else if (g.is_left_out && g.file < 0)
-			status = add_left(r, g.why, err);
+			status = mew_recorder_leave_out(r, g.why, err);
 		else if (g.file >= 0 || g.why[0] != '\0')
 			status = add(r, &g, err);
 		(void)close(fd);

@@ -42,6 +42,9 @@ void mew_recorder_fini(struct mew_recorder *r);
 /* Take whatever waits at r->listener. Returns MEW_OK or MEW_E_NOMEM. */
 int mew_recorder_accept(struct mew_recorder *r, struct mew_error *err);
 
+/* Count a program that cannot be recorded, and why in one sentence. Returns MEW_OK or MEW_E_NOMEM. */
+int mew_recorder_leave_out(struct mew_recorder *r, const char *why, struct mew_error *err);
+
 /* Open the window of the memory capture of every process that waits for it. */
 void mew_recorder_open_windows(const struct mew_recorder *r);
 

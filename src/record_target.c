@@ -161,7 +161,7 @@ static int check_elf(struct file *f, struct mew_error *err)
 
 	self = &__ehdr_start;
 	if (e == NULL || memcmp(e->e_ident, ELFMAG, SELFMAG) != 0)
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "%.200s is neither a program of this system nor a script",
+		return mew_error_set(err, MEW_E_INVALID, "%.200s is neither a program of this system nor a script",
 				     f->path);
 	f->breaks = e->e_ident[EI_CLASS] != self->e_ident[EI_CLASS] || e->e_machine != self->e_machine;
 	if (f->breaks)

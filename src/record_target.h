@@ -24,7 +24,7 @@ bool mew_record_path(const char *command, char *out, size_t size);
  *
  * breaks   returned: is it one that would not start with our libraries, or complain, rather than run without them?
  * Returns  MEW_OK, also for what cannot be read: then the run shows; MEW_E_UNSUPPORTED with the reason: static, set-user-id
- *          or the like, another machine's or C library's, built with a sanitizer, or no program at all
+ *          or the like, another machine's or C library's, built with a sanitizer; MEW_E_INVALID: no program at all
  */
 int mew_record_check(const char *path, bool *breaks, struct mew_error *err);
 

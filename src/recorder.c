@@ -113,7 +113,9 @@ static const char *make_file(struct place *p, int *file)
 		return "the size of files is limited: raise `ulimit -f`";
 	*file = memfd_create("mew-record", MFD_CLOEXEC);
 	if (*file < 0)
-		return "no memory file can be made: is the number of open files at its limit (`ulimit -n`)?";
+		return errno == EMFILE || errno == ENFILE ?
+			       "no memory file can be made: the number of open files is at its limit, raise `ulimit -n`" :
+			       "no memory file can be made: memfd_create() is not allowed here (a sandbox?)";
 	if (ftruncate(*file, (off_t)bytes) == 0 &&
 	    pwrite(*file, p->data, p->data_bytes, (off_t)MEW_RECORD_BYTES) == (ssize_t)p->data_bytes) {
 		p->root = map_at_a_place(p->orders.place, *file);

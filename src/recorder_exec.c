@@ -58,7 +58,7 @@ void mew_recorder_exec_note(struct mew_record_root *of)
  * What the process is about to become, and when, so that the report can say it: what it becomes has the same pid and is
  * what ends. NULL: it stays. Not in a child of vfork.
  */
-static void note(const char *program)
+static void note(const char *program, bool is_left_out)
 {
 	struct mew_record_root *r = root;
 	size_t n = program != NULL ? strnlen(program, sizeof r->became - 1) : 0;
@@ -68,12 +68,13 @@ static void note(const char *program)
 	if (n > 0)
 		memcpy(r->became, program, n);
 	r->became[n] = '\0';
+	r->is_left_out = is_left_out;
 	r->became_cpu_ns = program != NULL ? mew_os_process_cpu_ns() : 0;
 	__atomic_store_n(&r->became_ns, program != NULL ? mew_os_now_ns() : 0, __ATOMIC_RELEASE);
 }
 
 /* Returns the thread whose ticks were stopped; NULL for none. */
-static struct mew_cpu_thread *stop_ticks(const char *program)
+static struct mew_cpu_thread *stop_ticks(const char *program, const struct mew_recorder_left_env *mine)
 {
 	struct mew_cpu_thread *t = mew_cpu_slot_of(mew_os_tid());
 	int number = mew_cpu_signal_number();
@@ -81,7 +82,7 @@ static struct mew_cpu_thread *stop_ticks(const char *program)
 
 	if (next_execve == NULL)
 		mew_recorder_exec_init(); /* another constructor was faster */
-	note(program);
+	note(program, mine->is_left_out);
 	if (t == NULL || !mew_cpu_engine_is_open(t))
 		return NULL;
 	mew_cpu_thread_disarm(t);
@@ -98,7 +99,7 @@ static int go_on(struct mew_cpu_thread *t, struct mew_recorder_left_env *mine)
 	int saved = errno;
 
 	mew_recorder_left_free(mine);
-	note(NULL);
+	note(NULL, false);
 	if (t != NULL)
 		(void)mew_cpu_thread_arm(t, mew_os_now_ns());
 	errno = saved;
@@ -109,7 +110,7 @@ EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
 	struct mew_recorder_left_env mine;
 	char *const *list = mew_recorder_left_env(path, false, envp, &mine);
-	struct mew_cpu_thread *t = stop_ticks(path);
+	struct mew_cpu_thread *t = stop_ticks(path, &mine);
 
 	(void)next_execve(path, argv, list);
 	return go_on(t, &mine);
@@ -119,7 +120,7 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	struct mew_recorder_left_env mine;
 	char *const *list = mew_recorder_left_env(file, true, envp, &mine);
-	struct mew_cpu_thread *t = stop_ticks(file);
+	struct mew_cpu_thread *t = stop_ticks(file, &mine);
 
 	(void)next_execvpe(file, argv, list);
 	return go_on(t, &mine);
@@ -140,7 +141,7 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	list = mew_recorder_left_env(path, false, envp, &mine);
-	t = stop_ticks(first_word(argv));
+	t = stop_ticks(first_word(argv), &mine);
 	(void)next_fexecve(fd, argv, list);
 	return go_on(t, &mine);
 }
@@ -158,7 +159,7 @@ EXPORT int execveat(int folder, const char *path, char *const argv[], char *cons
 		list = mew_recorder_left_env(place, false, envp, &mine);
 	else /* a name below an open folder is not looked at */
 		list = mew_recorder_left_env(path[0] == '/' || folder == AT_FDCWD ? path : NULL, false, envp, &mine);
-	t = stop_ticks(path[0] != '\0' ? path : first_word(argv));
+	t = stop_ticks(path[0] != '\0' ? path : first_word(argv), &mine);
 	errno = ENOSYS;
 	if (next_execveat != NULL)
 		(void)next_execveat(folder, path, argv, list, flags);

@@ -21,6 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "error.h"
 #include "os.h"
 #include "record_target.h"
 #include "recorder_exec.h"
@@ -130,35 +131,53 @@ static char *const *without_ours(char *const *envp, size_t n, size_t preload, st
 	return mine->list;
 }
 
-/* May the program have our libraries? */
-static bool may_have_ours(const char *path, bool searches)
+/* The loader complains of each library that it does not find: another root has none of ours. */
+static bool are_ours_there(void)
+{
+	char first[PATH_MAX];
+
+	(void)snprintf(first, sizeof first, "%.*s", (int)(strchrnul(ours, ':') - ours), ours);
+	return access(first, R_OK) == 0;
+}
+
+/* May the program have our libraries? `why` it cannot be recorded; "" it can, or it is none, which the exec will show. */
+static bool may_have_ours(const char *path, bool searches, struct mew_error *why)
 {
 	char found[PATH_MAX];
-	struct mew_error err;
 	bool breaks;
 
+	why->text[0] = '\0';
+	if (!are_ours_there()) {
+		(void)mew_error_set(why, MEW_E_UNSUPPORTED, "%.120s runs where the libraries of mew are not (chroot?): copy "
+				    "them to the same path there", path);
+		return false;
+	}
 	if (searches && strchr(path, '/') == NULL) {
 		if (!mew_record_path(path, found, sizeof found))
 			return true;
 		path = found;
 	}
-	if (mew_record_check(path, &breaks, &err) != MEW_OK)
-		(void)mew_recorder_tell(socket_name, -1, err.text, true);
+	if (mew_record_check(path, &breaks, why) != MEW_E_UNSUPPORTED)
+		why->text[0] = '\0';
 	return !breaks;
 }
 
 char *const *mew_recorder_left_env(const char *path, bool searches, char *const *envp, struct mew_recorder_left_env *mine)
 {
 	size_t n = 0, preload = SIZE_MAX;
+	struct mew_error why;
 	int saved = errno;
 
 	*mine = (struct mew_recorder_left_env){ 0 };
 	for (; envp != NULL && envp[n] != NULL; n++)
 		if (preload == SIZE_MAX && strncmp(envp[n], PRELOAD, sizeof PRELOAD - 1) == 0)
 			preload = n;
-	if (path != NULL && preload != SIZE_MAX && find_ours(envp[preload] + sizeof PRELOAD - 1) != NULL &&
-	    !may_have_ours(path, searches))
+	if (path == NULL || preload == SIZE_MAX || find_ours(envp[preload] + sizeof PRELOAD - 1) == NULL)
+		return envp;
+	if (!may_have_ours(path, searches, &why))
 		envp = without_ours(envp, n, preload, mine);
+	if (why.text[0] != '\0')
+		mine->is_left_out = mew_recorder_tell(socket_name, -1, why.text, true);
 	errno = saved;
 	return envp;
 }

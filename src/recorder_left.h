@@ -24,6 +24,7 @@ void mew_recorder_left_init(const struct mew_record_orders *o);
 struct mew_recorder_left_env { /* an environment of its own, mapped */
 	char **list; /* NULL: none */
 	size_t bytes;
+	bool is_left_out; /* returned: the command was told of the program */
 };
 
 /*

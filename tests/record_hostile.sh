@@ -67,6 +67,11 @@ jq -e '[.cases[].cpu.wall_time] | length == 2 and .[0] < .[1] / 2' r.json >/dev/
 result "... the first one's window ends where it becomes that" $? "$(jq -c '[.cases[].cpu.wall_time]' r.json)"
 jq -e '.cases[0].cpu.cpu_time < 0.5 and (.cases[0].cpu.notes | tostring | contains("must not block") | not)' r.json >/dev/null
 result "... with its CPU time, and nothing is said of signals" $? "$(jq -c '.cases[0].cpu.notes' r.json)"
+echo ': nothing' >words
+chmod +x words
+same "a script without a first line" --follow --memory -- env ./words
+[ "$(cases | wc -l)" = 2 ] && ! grep -q 'left out' err
+result "... is the shell's" $?
 same "a chain of programs" --follow --memory -- sh -c 'exec nice sh -c "exec ./hostile return"'
 reports "the last of the chain" hostile 100
 same "many words to a variadic exec on a small stack" --memory -- ./hostile words
@@ -134,6 +139,9 @@ printf '#!%s %s\n' "$work/hostile" return >script
 chmod +x script
 same "a script" --memory -- ./script
 reports "a script's interpreter" hostile 100
+
+same "one that leaves a process behind" --follow --memory -- sh -c 'setsid sleep 20 >/dev/null 2>&1 & sleep 0.3; ./hostile return'
+[ "$(grep -c 'still runs' err)" = 1 ] && cases | grep -q '^setsid$' && reports "what it became is left out alone" hostile 100
 
 # it asks for sanitizers weakly, and must map what its program left at the same address
 same "mew record itself" --follow --memory -- "$mew" record --memory --json inner.json -- ./hostile return
@@ -208,6 +216,25 @@ if ${CC:-gcc} -fsanitize=address -o sanitized fx_hostile.c -lpthread >log 2>&1; 
 else
 	skip "a program built with AddressSanitizer" "${CC:-gcc} cannot link it here"
 fi
+# elsewhere NAME REASON COMMAND...: what runs where mew cannot be reached is the same without it, and is named
+elsewhere() {
+	name=$1 reason=$2
+	shift 2
+	if ! "$@" >log 2>&1; then
+		skip "$name" "$1 does not work here"
+		return
+	fi
+	rm -f log
+	same "$name" --follow --memory -- "$@"
+	grep -q "left out: .*$reason" err && ! grep -q 'ERROR: ld.so' err
+	result "$name: left out with a line" $?
+}
+mkdir root
+for file in $(ldd hostile | grep -o '/[^ ]*') "$work/hostile"; do
+	mkdir -p "root/$(dirname "$file")" && cp "$file" "root/$file"
+done
+elsewhere "a program in another root" 'libraries of mew are not' chroot root "$work/hostile" return
+elsewhere "a program with another network" 'could not answer' unshare -n ./hostile return
 echo nonsense >text
 chmod +x text
 refused "what is no program" 'neither a program' ./text
