@@ -76,6 +76,36 @@ static int find_data(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
+/* --- copies of the variables --------------------------------------------------------------------------------------- */
+
+/* Most pages are tables that nothing was put into yet: each that is left out is one less to fill in every process. */
+static bool has_values(const char *page, size_t bytes)
+{
+	return page[0] != '\0' || memcmp(page, page + 1, bytes - 1) != 0;
+}
+
+/* Into memory that has only zeros. Context: also a forked child, before anything else. */
+static void copy_data(char *to, const char *from, size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t at = 0; at < bytes; at += page)
+		if (has_values(from + at, page))
+			memcpy(to + at, from + at, page);
+}
+
+/* Into an empty file, of which the rest reads as zeros. */
+static bool write_data(int file, const char *from, size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t at = 0; at < bytes; at += page)
+		if (has_values(from + at, page) &&
+		    pwrite(file, from + at, page, (off_t)(MEW_RECORD_BYTES + at)) != (ssize_t)page)
+			return false;
+	return true;
+}
+
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
 static void *map_at_a_place(unsigned first, int file)
@@ -116,8 +146,7 @@ static const char *make_file(struct place *p, int *file)
 		return errno == EMFILE || errno == ENFILE ?
 			       "no memory file can be made: the number of open files is at its limit, raise `ulimit -n`" :
 			       "no memory file can be made: memfd_create() is not allowed here (a sandbox?)";
-	if (ftruncate(*file, (off_t)bytes) == 0 &&
-	    pwrite(*file, p->data, p->data_bytes, (off_t)MEW_RECORD_BYTES) == (ssize_t)p->data_bytes) {
+	if (ftruncate(*file, (off_t)bytes) == 0 && write_data(*file, p->data, p->data_bytes)) {
 		p->root = map_at_a_place(p->orders.place, *file);
 		why = "no address space for what is recorded: raise `ulimit -v`";
 	}
@@ -278,7 +307,7 @@ static void leave_the_parents_pages(struct place *p)
 	void *copy = mew_os_map(p->data_bytes);
 
 	if (copy != NULL) {
-		memcpy(copy, p->data, p->data_bytes);
+		copy_data(copy, p->data, p->data_bytes);
 		(void)mremap(copy, p->data_bytes, p->data_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, p->data);
 	}
 	(void)mmap(p->root, MEW_RECORD_BYTES, PROT_READ | PROT_WRITE,
@@ -334,7 +363,7 @@ static bool prepare_place(struct place *p)
 	p->pristine = mew_os_map(p->data_bytes);
 	if (p->pristine == NULL)
 		return false;
-	memcpy(p->pristine, p->data, p->data_bytes);
+	copy_data(p->pristine, p->data, p->data_bytes);
 	return true;
 }
 
