@@ -62,9 +62,12 @@ batch/iterations:100 1
 no_malloc 0
 sized/100/28 2
 sized/1000/24 2
+sized/first:3/second:5 2
 paused/iterations:500 1
 leaks/iterations:50 1
 threads/iterations:200/real_time/threads:2 1
+four/iterations:50/threads:4 1
+prepared/iterations:30 1
 Box/use/iterations:64 1
 several<3>/iterations:40 3
 manual/iterations:30/manual_time 1
@@ -78,6 +81,9 @@ rows figures memory_peak_bytes <<'END'
 one_malloc 24
 sized/100/28 128
 sized/1000/24 1024
+sized/first:3/second:5 8
+prepared/iterations:30 20
+Box/use/iterations:64 40
 paused/iterations:500 10
 leaks/iterations:50 1600
 END
@@ -86,6 +92,9 @@ has "iterations of all threads" figures threads/iterations:200/real_time/threads
 has "a batch that goes further" figures batch/iterations:100 memory_iterations 105
 has "manual time" figures manual/iterations:30/manual_time time_median_ns 1000000
 has "each repetition is a sample" figures repeated/iterations:30/repeats:3 time_samples 3
+has "iterations of four threads" figures four/iterations:50/threads:4 memory_iterations 200
+! grep -q 'grows_' figures
+result "a complexity is no case" $?
 has "threads" figures threads/iterations:200/real_time/threads:2 threads 2
 has "one process did not look at pages" figures one_malloc time_page_faults ''
 rm -f figures
@@ -162,10 +171,20 @@ own_output() { # NAME COMMAND...
 	run "$@" --benchmark_min_time=0.001 --benchmark_out=own.json
 	check "$name: the console" 0 '^one_malloc .*allocs/iter=1 .*bytes/iter=24 .*peak_bytes=24'
 	check "$name: a batch" 0 '^batch.* allocs/iter=1 '
+	check "$name: what is around a body" 0 '^prepared.* allocs/iter=1 bytes/iter=20 .*peak_bytes=20$'
+	check "$name: a complexity" 0 '^grows_BigO '
 	sed -n '/"name": "leaks/,/}/p' own.json >leaks.json
 	grep -q '"allocs_per_iter": 1.0000000000000000e+00' leaks.json && grep -q '"total_allocated_bytes": 512' leaks.json &&
 		grep -q '"net_heap_growth": 512' leaks.json
 	result "$name: the JSON" $?
+	case $flags in
+	*-DSKIPS*)
+		check "$name: one that is skipped" 0 '^skipped .*no such machine'
+		sed -n '/"name": "skipped"/,/}/p' own.json >skipped.json
+		grep -q '"skip_message": "no such machine"' skipped.json && ! grep -q allocs_per_iter skipped.json
+		result "$name: the JSON of one that is skipped" $?
+		;;
+	esac
 	sed -n '/"name": "repeated.*3",/,/}/p' own.json | grep '"max_bytes_used"' | sort | uniq -c | grep -q ' 3 .*: 12,'
 	result "$name: the JSON of repetitions" $?
 }
@@ -194,6 +213,14 @@ code="$code $(grep -c '^sized/100/28  .*bytes/iter=128 .*peak_bytes=128' out) \
 $(grep -c '^sized/1000/24  .*bytes/iter=1\.*024k* .*peak_bytes=1\.*024' out) $(grep -c '^leaks.* net_bytes=512 peak_bytes=512' out) \
 $(grep -c '^repeated.* peak_bytes=12' out)"
 check "preloaded by hand: each repetition of interleaved benchmarks has its own figures" '0 5 5 5 3'
+if ./shapes --help 2>&1 | grep -q benchmark_dry_run; then
+	run env LD_PRELOAD="$preload" ./shapes --benchmark_dry_run --benchmark_filter='^(one_malloc|leaks)'
+	check "preloaded by hand: a dry run of Google Benchmark's" 0 '^one_malloc .* 1 allocs/iter=1 .*peak_bytes=24'
+	run env BENCHMARK_DRY_RUN=true "$mew" run --gbench-program --memory -k '^(one_malloc|repeated)' --csv figures ./shapes
+	has "... and one that the command runs" figures one_malloc memory_iterations 1
+else
+	skip "a dry run of Google Benchmark's" "this release has none"
+fi
 build ./linked -DENDS_WITH=0 -L"$libraries" -Wl,-rpath,"$libraries" -Wl,--no-as-needed -lmew_hooks -lmew_gbench -lmew_guest
 own_output "linked" ./linked
 run "$mew" run --gbench-program --memory --min-time 0.001 -F sized --csv figures ./linked

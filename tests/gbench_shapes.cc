@@ -62,6 +62,7 @@ static void sized(benchmark::State &state)
 	state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(sized)->Args({ 100, 28 })->Args({ 1000, 24 });
+BENCHMARK(sized)->ArgNames({ "first", "second" })->Args({ 3, 5 });
 
 static void paused(benchmark::State &state)
 {
@@ -94,6 +95,33 @@ static void threads(benchmark::State &state)
 		std::this_thread::yield();
 }
 BENCHMARK(threads)->Threads(2)->Iterations(200)->UseRealTime();
+
+static void four(benchmark::State &state)
+{
+	free(take_block(100));
+	for (auto _ : state)
+		free(take_block(16));
+	free(take_block(100));
+}
+BENCHMARK(four)->Threads(4)->Iterations(50);
+
+// what is allocated around a body, inside the window of Google Benchmark's own memory pass
+static void *around;
+static void set_up(const benchmark::State &)
+{
+	around = malloc(5000);
+}
+static void tear_down(const benchmark::State &)
+{
+	free(around);
+	free(take_block(7000));
+}
+static void prepared(benchmark::State &state)
+{
+	for (auto _ : state)
+		free(take_block(20));
+}
+BENCHMARK(prepared)->Setup(set_up)->Teardown(tear_down)->Iterations(30);
 
 class Box : public benchmark::Fixture {
 public:
