@@ -78,6 +78,9 @@ static int again(char **argv)
 
 int main(int argc, char **argv)
 {
+#ifdef REENTERS
+	benchmark::MaybeReenterWithoutASLR(argc, argv); // first, as in BENCHMARK_MAIN()
+#endif
 #ifdef PRINTS
 	printf("first/before\nfourth\n");
 	fflush(stdout);
@@ -99,9 +102,6 @@ int main(int argc, char **argv)
 		return again(argv);
 #else
 	(void)again;
-#endif
-#ifdef REENTERS
-	benchmark::MaybeReenterWithoutASLR(argc, argv);
 #endif
 	benchmark::Initialize(&argc, argv);
 	benchmark::RunSpecifiedBenchmarks();

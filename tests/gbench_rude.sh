@@ -84,6 +84,9 @@ if [ "$(id -u)" = 0 ]; then
 	check "... and a trace that it cannot write to" 0 '^first' './drops cannot write its part (did it drop its privileges?)'
 	[ "$(grep -c 'drop its privileges' err)" = 1 ]
 	result "... which is said once" $?
+	chown 65534 ./drops && chmod 4755 ./drops
+	measure ./drops
+	complains "with privileges of its file" 2 './drops runs with the privileges of its file'
 else
 	skip "without privileges" "needs root, to drop it"
 fi
@@ -107,7 +110,7 @@ result "... and what its own process printed" $?
 for way in FORGETS REPLACES CLEARS; do
 	build ./again -D$way
 	measure ./again
-	complains "one that executes itself, $way" 2 "executed itself.*took away mew's LD_PRELOAD"
+	complains "one that executes itself, $way" 2 "executed itself.*without mew's LD_PRELOAD"
 done
 build ./again -DADDS
 measure ./again
