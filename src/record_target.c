@@ -142,12 +142,12 @@ static int check_headers(struct file *f, const ElfW(Ehdr) *e, struct mew_error *
 	f->breaks = true;
 	if (is_musl(f, loader))
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s is built for the C library musl, and what mew would load into it for glibc: record a build "
+				     "%.200s is built for the C library musl, and what mew would load into it for glibc: use a build "
 				     "for glibc", f->path);
 	name = sanitizer_of(f, e);
 	if (name != NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s is built with %s, which must come first itself: record a build without -fsanitize",
+				     "%.200s is built with %s, which must come first itself: use a build without -fsanitize",
 				     f->path, name);
 	f->breaks = false;
 	return MEW_OK;
@@ -193,7 +193,7 @@ static int check_file(struct file *f, char *next, size_t size, struct mew_error 
 	if (has_privileges(f->path))
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "%.200s runs with the privileges of its file (setuid, setgid or capabilities), and nothing "
-				     "is preloaded into it: record a copy without them", f->path);
+				     "is preloaded into it: use a copy without them", f->path);
 	return check_elf(f, err);
 }
 
