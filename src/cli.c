@@ -102,6 +102,17 @@ static int small_count(const char *shown, const char *text, unsigned *out)
 	return MEW_EXIT_FINE;
 }
 
+/* `--memory 50`: the number would be a program. No program that can be run is named like one, since its path has a slash. */
+static int stray_number(const struct mew_cli *c, const char *shown)
+{
+	const char *next = optind < c->trace.argc ? c->trace.argv[optind] : "";
+
+	if (*next == '\0' || next[strspn(next, "0123456789.")] != '\0' || strpbrk(next, "0123456789") == NULL)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("%s: its number follows a '=': %s=%s", shown, shown, next);
+	return MEW_EXIT_USAGE;
+}
+
 static int min_time(struct mew_cli *c, const char *text)
 {
 	size_t n = strlen(text);
@@ -115,13 +126,14 @@ static int min_time(struct mew_cli *c, const char *text)
 
 static int cpu(struct mew_cli *c, const char *text)
 {
+	char *end;
+
 	c->passes[MEW_PASS_CPU] = true;
 	if (text == NULL)
-		return MEW_EXIT_FINE;
-	if (mew_cli_seconds("--cpu", text, 0, &c->plan.interval) != MEW_EXIT_FINE)
-		return MEW_EXIT_USAGE;
-	if (c->plan.interval < 0.00002 || c->plan.interval > 1)
-		return mew_cli_bad("--cpu", text, "between 0.00002 and 1 second");
+		return stray_number(c, "--cpu");
+	c->plan.interval = strtod(text, &end);
+	if (end == text || *end != '\0' || !(c->plan.interval >= 0.00002 && c->plan.interval <= 1))
+		return mew_cli_bad("--cpu", text, "a number of seconds from 0.00002 to 1");
 	return MEW_EXIT_FINE;
 }
 
@@ -145,6 +157,10 @@ static int output(struct mew_cli *c, const struct mew_report *report, const char
 {
 	if (c->noutputs == MEW_CLI_LIST_MAX)
 		return mew_cli_bad(report->name, path, "one of at most 32 reports");
+	if (path[0] == '\0') {
+		mew_cli_complain("--%s: \"\" is not the name of a file; name one", report->name);
+		return MEW_EXIT_USAGE;
+	}
 	c->outputs[c->noutputs++] = (struct mew_cli_output){ report, path };
 	return MEW_EXIT_FINE;
 }
@@ -179,14 +195,13 @@ static int capture(struct mew_cli *c, const char *text)
 static int jobs(struct mew_cli *c, const char *text)
 {
 	unsigned processors = mew_os_processors();
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
 
-	if (strcmp(text, "0") == 0) {
-		c->jobs = processors < MEW_LANES_MAX ? processors : MEW_LANES_MAX;
-		return MEW_EXIT_FINE;
-	}
-	if (small_count("--jobs", text, &c->jobs) != MEW_EXIT_FINE)
-		return MEW_EXIT_USAGE;
-	return c->jobs <= MEW_LANES_MAX ? MEW_EXIT_FINE : mew_cli_bad("--jobs", text, "at most 256");
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || value > MEW_LANES_MAX)
+		return mew_cli_bad("--jobs", text, "a whole number from 0 to 256");
+	c->jobs = value > 0 ? (unsigned)value : processors < MEW_LANES_MAX ? processors : MEW_LANES_MAX;
+	return MEW_EXIT_FINE;
 }
 
 static int allocators(struct mew_cli *c, const char *text)
@@ -228,7 +243,7 @@ static int apply_passes(struct mew_cli *c, int id, const char *value)
 	switch (id) {
 	case F_MEMORY:
 		c->passes[MEW_PASS_MEMORY] = true;
-		return value != NULL ? mew_cli_count("--memory", value, &c->plan.memory_iterations) : MEW_EXIT_FINE;
+		return value != NULL ? mew_cli_count("--memory", value, &c->plan.memory_iterations) : stray_number(c, "--memory");
 	case F_CPU:
 		return cpu(c, value);
 	case F_CLOCK:

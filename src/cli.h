@@ -92,6 +92,12 @@ int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct me
 /* Does no report file go to standard output, where the tables would be? */
 bool mew_cli_wants_tables(const struct mew_cli *c);
 
+/*
+ * Before anything is measured: can the report files be written, and will there be stacks for those that show nothing else?
+ * Returns MEW_EXIT_FINE, or MEW_EXIT_USAGE after a line that names the file.
+ */
+int mew_cli_check_outputs(const struct mew_cli *c);
+
 /* Write the report files asked for; `base` is the result that m is compared with, or NULL. Returns MEW_EXIT_FINE or MEW_EXIT_USAGE after a line for each that failed. */
 int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m, const struct mew_model *base);
 

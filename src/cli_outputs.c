@@ -37,6 +37,33 @@ int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct me
 	return status;
 }
 
+static int check_output(const struct mew_cli *c, const struct mew_cli_output *o, bool *made)
+{
+	struct mew_error err;
+
+	if (o->report->shape == MEW_REPORT_DIRECTORY && !c->passes[MEW_PASS_MEMORY] && !c->passes[MEW_PASS_CPU]) {
+		mew_cli_complain("--%s: there will be no stacks to write; add --memory or --cpu", o->report->name);
+		return MEW_EXIT_USAGE;
+	}
+	if (mew_output_check(o->report, o->path, made, &err) == MEW_OK)
+		return MEW_EXIT_FINE;
+	mew_cli_complain("--%s: %s", o->report->name, err.text);
+	return MEW_EXIT_USAGE;
+}
+
+int mew_cli_check_outputs(const struct mew_cli *c)
+{
+	bool made[MEW_CLI_LIST_MAX] = { false };
+	int code = MEW_EXIT_FINE;
+
+	for (size_t i = 0; i < c->noutputs && code == MEW_EXIT_FINE; i++)
+		code = check_output(c, &c->outputs[i], &made[i]);
+	for (size_t i = c->noutputs; i-- > 0;)
+		if (made[i])
+			(void)rmdir(c->outputs[i].path);
+	return code;
+}
+
 int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m, const struct mew_model *base)
 {
 	const struct mew_report_input in = { .model = m, .base = base, .embed_source = c->embed_source };

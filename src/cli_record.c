@@ -419,7 +419,7 @@ static int record(struct recording *r)
 		mew_cli_complain("record: %s", err.text);
 		return err.sys_errno == ENOENT ? MEW_EXIT_NOT_FOUND : MEW_EXIT_CANNOT_RUN;
 	}
-	if (status == MEW_OK && mew_cli_check_servers(r->cli) != MEW_EXIT_FINE)
+	if (status == MEW_OK && (mew_cli_check_outputs(r->cli) != MEW_EXIT_FINE || mew_cli_check_servers(r->cli) != MEW_EXIT_FINE))
 		return MEW_EXIT_USAGE;
 	if (status == MEW_OK)
 		status = mew_record_check(r->path, &breaks, &err);

@@ -167,10 +167,11 @@ static int check_environment(const struct mew_cli *c)
 		status = mew_unwinder_check(getenv("MEW_UNWINDER"), &err);
 	if (c->passes[MEW_PASS_CPU] && status == MEW_OK)
 		status = mew_cpu_sampler_check(getenv("MEW_SAMPLER"), &err);
-	if (status == MEW_OK)
-		return mew_cli_check_servers(c);
-	mew_cli_complain("%s", err.text);
-	return MEW_EXIT_USAGE;
+	if (status != MEW_OK) {
+		mew_cli_complain("%s", err.text);
+		return MEW_EXIT_USAGE;
+	}
+	return mew_cli_check_outputs(c) == MEW_EXIT_FINE ? mew_cli_check_servers(c) : MEW_EXIT_USAGE;
 }
 
 static int run_gbench(struct mew_cli_run *r)

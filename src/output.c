@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#define CANNOT_MAKE "the directory %s cannot be made, use another place"
 #define KEY_MAX 159 /* bytes of a key in a file's name */
 
 struct one {
@@ -117,7 +119,9 @@ static int parts(struct one *one, const char *path, const struct name *names, st
 	}
 	if (any)
 		return MEW_OK;
-	return mew_error_set(err, MEW_E_INVALID, "--%s: there are no stacks to write; add --memory or --cpu", one->report->name);
+	return mew_error_set(err, MEW_E_INVALID,
+			     "--%s: there are no stacks to write: no allocation or sample was kept; add --memory or --cpu",
+			     one->report->name);
 }
 
 static int directory(const struct mew_report *report, const struct mew_report_input *in, const char *path,
@@ -128,7 +132,7 @@ static int directory(const struct mew_report *report, const struct mew_report_in
 	int status;
 
 	if (mkdir(path, 0777) != 0 && errno != EEXIST)
-		return mew_error_errno(err, MEW_E_IO, "the directory %s cannot be made", path);
+		return mew_error_errno(err, MEW_E_IO, CANNOT_MAKE, path);
 	names = file_names(in->model);
 	if (names == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the names of the files in %s", path);
@@ -147,4 +151,26 @@ int mew_output_report(const struct mew_report *report, const struct mew_report_i
 	if (report->shape == MEW_REPORT_DIRECTORY)
 		return directory(report, in, path, err);
 	return mew_write_file(path, body, &one, err);
+}
+
+static int check_directory(const char *path, bool *made, struct mew_error *err)
+{
+	struct stat st;
+
+	*made = mkdir(path, 0777) == 0;
+	if (*made)
+		return MEW_OK;
+	if (errno != EEXIST)
+		return mew_error_errno(err, MEW_E_IO, CANNOT_MAKE, path);
+	if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+		errno = ENOTDIR;
+	else if (access(path, W_OK | X_OK) == 0)
+		return MEW_OK;
+	return mew_error_errno(err, MEW_E_IO, "cannot create a file in '%s', use another directory", path);
+}
+
+int mew_output_check(const struct mew_report *report, const char *path, bool *made, struct mew_error *err)
+{
+	*made = false;
+	return report->shape == MEW_REPORT_DIRECTORY ? check_directory(path, made, err) : mew_write_file_check(path, err);
 }

@@ -18,4 +18,12 @@
 int mew_output_report(const struct mew_report *report, const struct mew_report_input *in, const char *path,
 		      struct mew_error *err);
 
+/*
+ * Could mew_output_report() write to this path now? For before the measurement.
+ *
+ * made     whether a folder that was not there was made for it; the caller removes it, once what else may lie in it was tried
+ * Returns  MEW_OK; MEW_E_IO naming the path
+ */
+int mew_output_check(const struct mew_report *report, const char *path, bool *made, struct mew_error *err);
+
 #endif

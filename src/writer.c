@@ -427,3 +427,16 @@ out:
 	close_whole(&f);
 	return status;
 }
+
+int mew_write_file_check(const char *path, struct mew_error *err)
+{
+	struct whole f;
+	struct stat st;
+	int status;
+
+	if (strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+		return MEW_OK;
+	status = open_whole(&f, path, err);
+	close_whole(&f);
+	return status;
+}

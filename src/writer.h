@@ -53,4 +53,12 @@ char *mew_writer_take(struct mew_writer *w, size_t *bytes);
 typedef int mew_write_body_fn(struct mew_writer *w, void *data, struct mew_error *err);
 int mew_write_file(const char *path, mew_write_body_fn *body, void *data, struct mew_error *err);
 
+/*
+ * Could mew_write_file() begin now? What a long measurement asks before it starts.
+ *
+ * path     as there; devices and pipes are not opened, since their reader would see an end
+ * Returns  MEW_OK, or what mew_write_file() would say; nothing is left behind
+ */
+int mew_write_file_check(const char *path, struct mew_error *err);
+
 #endif

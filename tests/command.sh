@@ -170,6 +170,21 @@ run "$mew" run --min-time abc "$bench"
 complains "a bad number" 2 'abc'
 run "$mew" run --repetitions 0 "$bench"
 complains "a count of zero" 2 '1 or more'
+run "$mew" run --jobs some "$bench"
+complains "no number of processes" 2 'from 0 to 256'
+run "$mew" run --memory 50 "$bench"
+complains "a number that is not joined to its flag" 2 '--memory=50$'
+run "$mew" run $fast -k fine --html none/r.html "$bench"
+complains "a file that cannot be written, before anything is measured" 2 '--html: .*none/r.html'
+run "$mew" run $fast -k fine --memory --csv r.csv --folded stacks --pprof r.csv "$bench"
+complains "... nor a directory" 2 '--pprof: .*r.csv'
+result "... and nothing is left of those that could" "$([ ! -e stacks ]; echo $?)"
+run "$mew" run $fast -k fine --folded stacks "$bench"
+complains "stacks without a pass that has them" 2 'add --memory or --cpu'
+run "$mew" run $fast -k heap --memory --folded stacks --csv stacks/r.csv "$bench"
+check "a file may lie in a directory that the run makes" 0 '' 'wrote stacks/r.csv'
+run "$mew" run --csv= "$bench"
+complains "a file without a name" 2 'not the name of a file'
 run "$mew" run --color sometimes "$bench"
 complains "a bad choice" 2 'auto, always or never'
 run "$mew" run -k '(' "$bench"
@@ -195,8 +210,8 @@ run "$mew" run /bin/true
 complains "a program that is not a benchmark" 2 'not a mew program'
 run "$mew" run "$builddir/tests/fx_invalid"
 complains "entries that are not valid" 2 '"same" is there twice'
-run "$mew" run $fast -k fine --json /nowhere/x.json "$bench"
-check "an output that cannot be written: the table is kept" 2 'good/fine' '/nowhere/x.json'
+run "$mew" run $fast -k fine --json /dev/full "$bench"
+check "an output that cannot be written: the table is kept" 2 'good/fine' '/dev/full'
 run "$mew" report ./not-there.json
 complains "a result that is not there" 2 'not-there.json'
 echo '{"a":1}' >foreign.json

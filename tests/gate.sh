@@ -166,6 +166,8 @@ run "$mew" gate --base ./fx-base --head ./fx-head --limit time=60% -k spin --mem
 check "--html gives a page also where nothing got worse" 0 PASS 'wrote page.html'
 run "$mew" gate --base ./fx-base --head ./fx-idle --limit time=900% -k 'spin|blocks' --memory 0 --html others.html
 check "... also where a case is invalid, of the others" 4 INVALID 'wrote others.html'
+run "$mew" gate --base ./fx-base --head ./fx-head -k spin --html none/page.html
+complains "... and is refused at once where it cannot be written" 2 'none/page.html'
 run "$mew" gate --base ./fx-base --head ./fx-head --limit time=60% -k spin --memory 0 --html -
 complains "a page is no table" 2 'a file'
 run "$mew" gate --base ./fx-base --head ./fx-head --context third=./fx-slow --limit time=60% -k spin --memory 0

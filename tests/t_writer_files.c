@@ -207,6 +207,34 @@ static void test_file_no_directory(void **state)
 	place_fini(&p);
 }
 
+static void test_file_check(void **state)
+{
+	struct mew_error err;
+	struct place p;
+	char path[600], pipe_name[600];
+
+	(void)state;
+	place_init(&p);
+	assert_int_equal(mew_write_file_check("-", &err), MEW_OK);
+	assert_int_equal(mew_write_file_check("/dev/null", &err), MEW_OK);
+	assert_int_equal(mew_write_file_check(p.file, &err), MEW_OK);
+	assert_int_equal(entries_in(p.directory), 0);
+	put(p.file, "old");
+	assert_int_equal(mew_write_file_check(p.file, &err), MEW_OK);
+	assert_content(p.file, "old");
+	assert_int_equal(entries_in(p.directory), 1);
+	snprintf(path, sizeof path, "%s/none/report", p.directory);
+	assert_int_equal(mew_write_file_check(path, &err), MEW_E_IO);
+	assert_int_equal(err.sys_errno, ENOENT);
+	assert_int_equal(mew_write_file_check(p.directory, &err), MEW_E_IO);
+	snprintf(pipe_name, sizeof pipe_name, "%s/pipe", p.directory);
+	assert_int_equal(mkfifo(pipe_name, 0600), 0);
+	alarm(60); /* opening it would wait for a reader */
+	assert_int_equal(mew_write_file_check(pipe_name, &err), MEW_OK);
+	alarm(0);
+	place_fini(&p);
+}
+
 static void test_file_unwritable_directory(void **state)
 {
 	struct mew_error err;
@@ -349,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_file_old_until_new),
 		cmocka_unit_test(test_file_body_fails),
 		cmocka_unit_test(test_file_no_directory),
+		cmocka_unit_test(test_file_check),
 		cmocka_unit_test(test_file_unwritable_directory),
 		cmocka_unit_test(test_file_full_device),
 		cmocka_unit_test(test_file_through_link),

@@ -17,6 +17,7 @@
 #include "gate_resume.h"
 #include "gate_step.h"
 #include "rules_flags.h"
+#include "writer.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -382,7 +383,8 @@ static int run(struct asked *a)
 	mew_command_adopt();
 	if (g == NULL || mew_gate_init(g, &a->o, &a->by.rules) != 0) {
 		mew_cli_complain("no memory for the gate");
-	} else if (mew_gate_directory(g, &err) != MEW_OK) {
+	} else if (mew_gate_directory(g, &err) != MEW_OK ||
+		   (a->o.html != NULL && mew_write_file_check(a->o.html, &err) != MEW_OK)) {
 		mew_cli_complain("%s", err.text);
 	} else if (!a->merge && mew_gate_identify(g, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
