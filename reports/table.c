@@ -220,15 +220,11 @@ static void put_facts(const struct mew_table *t)
 static void put_machine(const struct mew_table *t)
 {
 	char *line = mew_table_machine(t->model);
-	char *clean = line == NULL ? NULL : mew_text_clean(line);
-	char *cut = clean == NULL ? NULL : mew_text_cut(clean, t->view.width, t->view.utf8);
 
-	if (cut == NULL)
+	if (line == NULL)
 		mew_write_no_memory(t->w);
-	else if (*cut != '\0')
-		mew_writef(t->w, "%s\n", cut);
-	free(cut);
-	free(clean);
+	else if (*line != '\0')
+		mew_write_wrapped(t->w, &t->view, 0, 9, MEW_STYLE_PLAIN, line);
 	free(line);
 }
 
