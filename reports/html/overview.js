@@ -240,7 +240,9 @@ function drawCases() {
 	});
 	const all = sortCases(columns),
 		body = make('tbody', ...all.slice(0, mostRows).map((at) => caseRow(report.cases[at], at, columns)));
-	ui.cases.replaceChildren(make('table.cases', make('thead', groups, heads), body));
+	ui.cases.replaceChildren(
+		all.length ? make('table.cases', make('thead', groups, heads), body) : make('p.more', 'No case was measured.')
+	);
 	if (all.length > mostRows) {
 		const more = () => {
 			mostRows *= 2;
@@ -254,7 +256,7 @@ function drawCases() {
 			)
 		);
 	}
-	ui.legend.textContent = legendText(new Set(columns.map((column) => column.kind)));
+	ui.legend.textContent = all.length ? legendText(new Set(columns.map((column) => column.kind))) : '';
 }
 
 function legendText(kinds) {
