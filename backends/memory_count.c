@@ -179,6 +179,13 @@ void mew_heap_open_from_outside(struct mew_heap *heap)
 {
 	__atomic_store_n(&heap->open, 1, __ATOMIC_RELEASE); /* not `alone`: the process may be in the middle of an event */
 }
+void mew_memory_open_window(void)
+{
+	mew_heap_window_open();
+	mew_heap_mapped_gate(NULL, true);
+	mew_heap_pools_gate(NULL, true);
+}
+
 
 void mew_heap_window_open(void)
 {

@@ -12,7 +12,9 @@ void mew_heap_own_end(unsigned char was);
 /* The calling thread begins anew: a forked child whose variables were put back. */
 void mew_heap_forget_thread(void);
 
-/* The window is closed, with the hooks in place: for good, or until somebody opens it from outside. */
+/* The window is closed, with the hooks in place: for good, or until it is opened, here or from outside. */
 void mew_memory_shut_window(void);
+/* ... and opened. Context: outside events. */
+void mew_memory_open_window(void);
 
 #endif

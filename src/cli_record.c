@@ -45,8 +45,7 @@ struct recording {
 	struct rlimit files;          /* of open descriptors, and what ends of children mean: as mew found them */
 	struct sigaction children;
 	int pid, wait_status;
-	uint64_t from_ns; /* CLOCK_MONOTONIC: when the window opens; 0: with the program */
-	bool opened;
+	bool opened; /* the windows at orders.from_ns, of the processes that there were */
 	uint64_t started_ns, ended_ns;
 	struct mew_record_trace *trace; /* NULL: none is asked for */
 };
@@ -99,7 +98,6 @@ static int choose_preload(struct recording *r, struct mew_error *err)
 		used += (size_t)snprintf(r->preload + used, sizeof r->preload - used, ":%s", old);
 	if (used >= sizeof r->preload)
 		return mew_error_set(err, MEW_E_UNSUPPORTED, "LD_PRELOAD is too long: unset it");
-	mew_record_put_orders(&r->orders, r->told, sizeof r->told);
 	return MEW_OK;
 }
 
@@ -159,9 +157,9 @@ static int until_window(const struct recording *r)
 {
 	uint64_t now = mew_os_now_ns();
 
-	if (r->from_ns == 0 || r->opened)
+	if (r->orders.from_ns == 0 || r->opened)
 		return -1;
-	return now >= r->from_ns ? 0 : (int)((r->from_ns - now) / 1000000 + 1);
+	return now >= r->orders.from_ns ? 0 : (int)((r->orders.from_ns - now) / 1000000 + 1);
 }
 
 /* A process that nobody waits for stays a zombie for as long as its parent, or for good where init does not reap. */
@@ -202,6 +200,7 @@ static int wait_for_command(struct recording *r, int signals, struct mew_error *
 {
 	struct pollfd waits[] = { { .fd = signals, .events = POLLIN }, { .fd = r->recorder.listener, .events = POLLIN } };
 	int status = MEW_OK;
+	bool opens;
 
 	for (;;) {
 		int wait = until_window(r);
@@ -211,13 +210,14 @@ static int wait_for_command(struct recording *r, int signals, struct mew_error *
 		if (r->recorder.is_full || status != MEW_OK)
 			waits[1].fd = -1;
 		(void)poll(waits, MEW_COUNTOF(waits), wait);
+		opens = until_window(r) == 0; /* before the look at who is there: later ones know it by themselves */
 		if (status == MEW_OK)
 			status = mew_recorder_accept(&r->recorder, err);
 		if (r->trace != NULL) {
 			mew_record_trace_look(r->trace, &r->recorder);
 			mew_cli_trace_tick();
 		}
-		if (until_window(r) == 0) {
+		if (opens) {
 			mew_recorder_open_windows(&r->recorder);
 			r->opened = true;
 		}
@@ -263,9 +263,10 @@ static int run(struct recording *r, struct mew_error *err)
 	signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return mew_error_errno(err, MEW_E_IO, "no descriptor to wait for the command");
-	if (r->cli->start_after > 0)
-		r->from_ns = mew_os_now_ns() + (uint64_t)(r->cli->start_after * 1e9);
 	r->started_ns = mew_os_now_ns();
+	if (r->cli->start_after > 0)
+		r->orders.from_ns = r->started_ns + (uint64_t)(r->cli->start_after * 1e9);
+	mew_record_put_orders(&r->orders, r->told, sizeof r->told);
 	status = start(r, &before, err);
 	(void)sigaction(SIGINT, &ignore, &interrupt);
 	(void)sigaction(SIGQUIT, &ignore, &quit);
@@ -293,10 +294,10 @@ static int read_one(struct recording *r, const struct mew_recording *g)
 {
 	size_t before = r->model->ncases;
 	struct mew_error err;
-	int status = mew_recording_read(g, &r->orders, r->from_ns, r->model, &err);
+	int status = mew_recording_read(g, &r->orders, r->orders.from_ns, r->model, &err);
 
 	if (status == MEW_OK && r->trace != NULL)
-		status = mew_record_trace_write(r->trace, g, &r->orders, r->from_ns,
+		status = mew_record_trace_write(r->trace, g, &r->orders, r->orders.from_ns,
 						r->model->ncases > before ? &r->model->cases[before] : NULL, &err);
 	if (status == MEW_OK)
 		return MEW_EXIT_FINE;
@@ -487,7 +488,6 @@ int mew_cli_record(struct mew_cli *c)
 		.interval_ns = (uint64_t)llround(c->plan.interval * 1e9),
 		.clock = c->plan.clock,
 		.follow = c->follow,
-		.waits = c->start_after > 0,
 	};
 	(void)snprintf(r->orders.start_on, sizeof r->orders.start_on, "%s", c->start_on != NULL ? c->start_on : "");
 	(void)snprintf(r->orders.stop_on, sizeof r->orders.stop_on, "%s", c->stop_on != NULL ? c->stop_on : "");

@@ -17,7 +17,7 @@
 #include "elf_names.h"
 #include "mew.h"
 
-/* "SOCKET:KINDS:INTERVAL_NS:CLOCK:FOLLOW:WAITS:PRELOADED:PLACE", a line for each function; see mew_record_orders */
+/* "SOCKET:KINDS:INTERVAL_NS:CLOCK:FOLLOW:FROM_NS:PRELOADED:PLACE", a line for each function; see mew_record_orders */
 #define MEW_RECORD_ENV "MEW_RECORD"
 #define MEW_RECORD_MAGIC 0x3172776d65776d01u
 #define MEW_RECORD_BYTES ((uint64_t)1 << 34) /* address space and a sparse file; only what is touched is there */
@@ -35,7 +35,7 @@ struct mew_record_orders { /* what the environment says */
 	uint64_t interval_ns;
 	enum mew_clock clock;
 	bool follow;         /* children too */
-	bool waits;          /* the command opens the window of the memory capture */
+	uint64_t from_ns;    /* CLOCK_MONOTONIC: when the window opens; 0: with the program */
 	unsigned preloaded;  /* entries of LD_PRELOAD that are ours, at its beginning */
 	unsigned place;      /* the first that is free in the command, which must map the file at the same address */
 	char start_on[MEW_NAME_BYTES], stop_on[MEW_NAME_BYTES]; /* functions at whose entry the window opens, closes; "" none */

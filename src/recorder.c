@@ -241,6 +241,19 @@ static bool begin(const struct mew_backend *b, struct mew_capture *c, struct mew
 	return false;
 }
 
+static bool is_open(const struct mew_record_orders *o)
+{
+	return o->start_on[0] == '\0' && mew_os_now_ns() >= o->from_ns;
+}
+
+/* The command opens the window of each process that it knew of at that moment: it may just have done so. */
+static void wait_for_window(const struct mew_record_orders *o)
+{
+	mew_memory_shut_window();
+	if (is_open(o))
+		mew_memory_open_window();
+}
+
 /* Memory last: what the other one allocates to begin is none of the program's. */
 static void start_captures(struct place *p)
 {
@@ -268,8 +281,8 @@ static void start_captures(struct place *p)
 	(void)begin(&mew_backend_cpu, cpu, &root->cpu);
 	if (!begin(&mew_backend_memory, memory, &root->memory))
 		memory = NULL;
-	if (memory != NULL && (p->orders.waits || p->orders.start_on[0] != '\0'))
-		mew_memory_shut_window();
+	if (memory != NULL && !is_open(&p->orders))
+		wait_for_window(&p->orders);
 	p->window = mew_window_begin(p->window, &p->orders, root, memory != NULL);
 }
 

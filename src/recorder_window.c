@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "memory_own.h"
 #include "modules.h"
 #include "os.h"
 
@@ -178,11 +179,8 @@ static void take_over(struct mew_window *w)
 	if (was_open) {
 		w->root->start.at_ns = w->root->opened_ns;
 		w->root->start.at_cpu_ns = w->root->opened_cpu_ns;
-		if (w->has_memory) {
-			mew_heap_window_open();
-			mew_heap_mapped_gate(NULL, true);
-			mew_heap_pools_gate(NULL, true);
-		}
+		if (w->has_memory)
+			mew_memory_open_window();
 	}
 	for (unsigned i = 0; i < w->nprobes; i++)
 		count(w, w->probes[i]->roles);

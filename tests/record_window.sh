@@ -67,6 +67,11 @@ result "entered by four threads at once: the same output" $?
 run "$mew" record --memory --follow --json r.json --start-on begins --stop-on ends -- ./window fork
 counts "a child that is forked in the window is in its own" window/2 11
 
+# --- a window that opens after some time: also that of whoever starts later ------------------------------------------------
+run "$mew" record --memory --follow --json r.json --start-after 0.2 -- sh -c 'sleep 0.4; ./window fork'
+counts "a program that starts when the window is open" window 162
+counts "... and the child that it forks" window/2 11
+
 # --- C++: all overloads of a name --------------------------------------------------------------------------------------------
 cat >names.cc <<'C'
 #include <cstdlib>
