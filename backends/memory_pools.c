@@ -23,7 +23,8 @@
 
 #define POOLS_MAX 64u
 #define NAME_BYTES 64u
-#define KNOWN_BITS 8u        /* of mew_pool.known_: the pool's number and 1; the window's number is above */
+#define KNOWN_BITS 8u        /* of mew_pool.known_: the pool's number and 1; the window is above */
+#define WINDOW_BITS 24u      /* of the window: its number; the process is above */
 #define REFUSED (POOLS_MAX + 1u)
 #define FIRST_SLOTS ((size_t)4096)
 
@@ -43,7 +44,7 @@ static struct pools {
 	unsigned lock;
 	int pid;         /* of the process that opened the window */
 	bool open, armed;
-	uint64_t window; /* number; 0 before the first */
+	uint64_t window; /* process and number; 0 before the first */
 	uint64_t lost;   /* atomic: announcements that could not be entered */
 	bool refused;    /* there were more than POOLS_MAX */
 	uint32_t npools;
@@ -310,7 +311,8 @@ void mew_heap_pools_begin(const struct mew_hooks_api *api)
 	pools.npools = 0;
 	pools.refused = false;
 	__atomic_store_n(&pools.lost, 0, __ATOMIC_RELAXED);
-	pools.window++;
+	/* objects of a forked child still know the parent's windows, while its own may be counted from 1 again */
+	pools.window = (uint64_t)pools.pid << WINDOW_BITS | ((pools.window + 1) & (((uint64_t)1 << WINDOW_BITS) - 1));
 	pools.armed = api->watch_pools(&watch) == 0;
 	pools.open = pools.armed;
 	mew_heap_unlock(&pools.lock);

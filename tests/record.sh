@@ -94,6 +94,31 @@ run "$mew" record --follow --memory --json r.json -- ./ends fork
 check "children are followed" 3
 exactly "a forked child has its own figures" ends/2 50 0
 
+cat >pools.c <<'C'
+#include <sys/wait.h>
+#include <unistd.h>
+#include "mew/pool.h"
+static struct mew_pool first = MEW_POOL("first"), second = MEW_POOL("second");
+static char blocks[3000];
+int main(void)
+{
+	mew_pool_alloc(&first, blocks, 10);
+	mew_pool_alloc(&second, blocks, 20);
+	if (fork() == 0) {
+		mew_pool_alloc(&second, blocks + 1000, 300);
+		mew_pool_alloc(&first, blocks + 2000, 40);
+		mew_pool_free(&second, blocks + 1000);
+		_exit(0);
+	}
+	return wait(0) < 0;
+}
+C
+${CC:-gcc} -fPIE -pie -I"$top/include" -o pools pools.c || exit 99
+run "$mew" record --follow --memory --json r.json -- ./pools
+tr -d '\n ' <r.json >flat
+grep -q '"pools/2".*"by_pool":\[{"name":"first","peak_bytes":40,.*"name":"second","peak_bytes":300,' flat
+result "a forked child has its own pools" $?
+
 run "$mew" record --follow --memory --cpu --json r.json --folded stacks -- ./ends memory
 check "a program that lies in memory alone is recorded" 0
 exactly "... with its own figures" 'memfd:copy' 100 50
