@@ -120,8 +120,6 @@ static int prepare(struct mew_capture *c, const struct mew_capture_config *confi
 		return mew_error_set(err, MEW_E_NOMEM, "no address space for the stacks: raise `ulimit -v`");
 	if (c->api->set_listener(c->stacks ? &capture_listener : &count_listener) == 0)
 		return MEW_OK;
-	if (c->stacks)
-		mew_heap_capture_close();
 	return mew_error_set(err, MEW_E_BUSY, "libmew_hooks is in use by another capture of this process");
 }
 
@@ -374,8 +372,6 @@ static void memory_close(struct mew_capture *c)
 		return;
 	memory_end(c);
 	(void)c->api->set_listener(NULL);
-	if (c->stacks)
-		mew_heap_capture_close();
 	mew_heap_count_close();
 	mew_heap_mapped_close();
 	mew_heap_pools_close();

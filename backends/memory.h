@@ -255,14 +255,16 @@ void mew_heap_turns_drain(struct mew_sink *sink);
 
 extern const struct mew_malloc_family mew_heap_capture_family;
 
-/* Reserve the tables. Returns 0 or -1 without memory. */
+/*
+ * Reserve the tables. They stay until the capture after the next is opened: events that began in the window may end late.
+ * Returns 0 or -1 without memory.
+ */
 int mew_heap_capture_open(uintptr_t entry_lo, uintptr_t entry_hi);
 /* Learn the calling thread's stack. Returns 0 or -1. Context: outside events; may allocate. */
 int mew_heap_capture_join(struct mew_heap_thread *self);
 void mew_heap_capture_leave(struct mew_heap_thread *self);
 void mew_heap_capture_reset(void);
 void mew_heap_capture_finish(void);
-void mew_heap_capture_close(void);
 void mew_heap_capture_static(struct mew_kept_static *s);
 
 /* Push every stack and its figures. Context: drain; allocates. */

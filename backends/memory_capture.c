@@ -42,12 +42,20 @@ struct stack_figures {
 	uint32_t layout; /* that a walk found this stack with last; 0 for none (unwind_memo.h) */
 };
 
+#define FIGURES_BYTES ((STACKS + 1) * sizeof(struct stack_figures))
+
 static struct {
 	struct mew_stackset *set, *layouts;
 	struct stack_figures *figures; /* by id; 0 is what found no room in the set */
 	uintptr_t entry_lo, entry_hi;
 	uint64_t peaks;
 } capture;
+
+/* Of the capture before: a thread that began an event in its window may still be about to read them. */
+static struct tables {
+	struct mew_stackset *set, *layouts;
+	struct stack_figures *figures;
+} retired;
 
 /* --- the unwinder of each thread ---------------------------------------------------------------------------------- */
 
@@ -334,17 +342,33 @@ const struct mew_malloc_family mew_heap_capture_family = MEW_HEAP_FAMILY;
 
 /* --- the window --------------------------------------------------------------------------------------------------- */
 
+static void give_back(struct tables *t)
+{
+	mew_stackset_free(t->set);
+	mew_stackset_free(t->layouts);
+	mew_kept_unmap(t->figures, FIGURES_BYTES);
+	*t = (struct tables){ NULL, NULL, NULL };
+}
+
 int mew_heap_capture_open(uintptr_t entry_lo, uintptr_t entry_hi)
 {
+	struct tables fresh;
+
+	give_back(&retired);
+	fresh.set = mew_stackset_new(STACKS, FRAMES);
+	fresh.layouts = mew_stackset_new(LAYOUTS, LAYOUT_WORDS);
+	fresh.figures = mew_kept_map(FIGURES_BYTES);
+	if (fresh.set == NULL || fresh.layouts == NULL || fresh.figures == NULL || mew_modules_renew() != 0) {
+		give_back(&fresh);
+		return -1;
+	}
+	retired = (struct tables){ capture.set, capture.layouts, capture.figures };
+	capture.set = fresh.set;
+	capture.layouts = fresh.layouts;
+	capture.figures = fresh.figures;
 	capture.entry_lo = entry_lo;
 	capture.entry_hi = entry_hi;
-	capture.set = mew_stackset_new(STACKS, FRAMES);
-	capture.layouts = mew_stackset_new(LAYOUTS, LAYOUT_WORDS);
-	capture.figures = mew_kept_map((STACKS + 1) * sizeof *capture.figures);
-	if (capture.set != NULL && capture.layouts != NULL && capture.figures != NULL && mew_modules_renew() == 0)
-		return 0;
-	mew_heap_capture_close();
-	return -1;
+	return 0;
 }
 
 void mew_heap_capture_reset(void)
@@ -366,15 +390,6 @@ void mew_heap_capture_finish(void)
 	if (mew_heap_crest())
 		capture.peaks++;
 	mew_heap_unlock(&mew_heap.lock);
-}
-
-void mew_heap_capture_close(void)
-{
-	mew_stackset_free(capture.set);
-	mew_stackset_free(capture.layouts);
-	capture.set = capture.layouts = NULL;
-	mew_kept_unmap(capture.figures, (STACKS + 1) * sizeof *capture.figures);
-	capture.figures = NULL;
 }
 
 void mew_heap_capture_static(struct mew_kept_static *s)
@@ -429,5 +444,5 @@ size_t mew_heap_capture_bytes(void)
 {
 	return mew_os_resident(capture.set, mew_stackset_bytes(capture.set)) +
 	       mew_os_resident(capture.layouts, mew_stackset_bytes(capture.layouts)) +
-	       mew_os_resident(capture.figures, (STACKS + 1) * sizeof *capture.figures);
+	       mew_os_resident(capture.figures, FIGURES_BYTES);
 }

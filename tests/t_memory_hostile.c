@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "fx_alloc_rig.h"
+#include "memory.h"
 
 #define SECONDS_VARIABLE "MEW_TEST_SECONDS" /* how long the race lasts; make check-long sets it */
 
@@ -174,6 +175,28 @@ static void test_a_handler_may_allocate(void **state)
 	assert_int_equal(rig.figures->total_allocations, 100);
 	assert_int_equal(rig.figures->peak_bytes, 100);
 	assert_int_equal(rig.figures->net_bytes, 0);
+	alloc_rig_free(&rig);
+}
+
+/* --- late threads ------------------------------------------------------------------------------------------------- */
+
+static void do_nothing(struct alloc_rig *rig, unsigned thread)
+{
+	(void)rig;
+	(void)thread;
+}
+
+/* A thread that was in the allocator when the window closed, and comes out of it when the capture is gone too. */
+static void test_an_event_may_end_behind_its_capture(void **state)
+{
+	const struct mew_malloc_family *family = *state != NULL ? &mew_heap_capture_family : &mew_heap_count_family;
+	struct alloc_rig rig = { .data = NULL };
+	void *block;
+
+	run(&rig, state, do_nothing);
+	block = family->do_malloc(100);
+	assert_non_null(block);
+	family->do_free(block);
 	alloc_rig_free(&rig);
 }
 
@@ -373,6 +396,7 @@ int main(void)
 		BOTH(test_no_memory_counts_as_failed),
 		BOTH(test_bookkeeping_is_said_and_apart),
 		BOTH(test_libraries_come_and_go_while_a_thread_allocates),
+		BOTH(test_an_event_may_end_behind_its_capture),
 	};
 
 	return cmocka_run_group_tests_name("memory_hostile", tests, NULL, NULL);
