@@ -217,6 +217,24 @@ MEW_HEAP_INLINE void mew_heap_unlock(unsigned *lock)
 	__atomic_store_n(lock, 0u, __ATOMIC_RELEASE);
 }
 
+/*
+ * Around a lock that events take too, held outside of one: a signal handler that calls the allocator in between would wait
+ * for its own thread for ever. Its calls are passed on and count as lost. Returns what end is given. Context: any.
+ */
+MEW_HEAP_INLINE unsigned char mew_heap_account_begin(void)
+{
+	unsigned char was = mew_heap_self.busy;
+
+	mew_heap_self.busy = MEW_HEAP_ACCOUNTING;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return was;
+}
+MEW_HEAP_INLINE void mew_heap_account_end(unsigned char was)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	mew_heap_self.busy = was;
+}
+
 /* --- counting (memory_count.c) ------------------------------------------------------------------------------------ */
 
 extern const struct mew_malloc_family mew_heap_count_family;

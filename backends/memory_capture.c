@@ -384,12 +384,15 @@ void mew_heap_capture_reset(void)
 
 void mew_heap_capture_finish(void)
 {
-	if (!mew_heap_lock(&mew_heap.lock))
-		return;
-	mew_heap_window_close();
-	if (mew_heap_crest())
-		capture.peaks++;
-	mew_heap_unlock(&mew_heap.lock);
+	unsigned char was = mew_heap_account_begin();
+
+	if (mew_heap_lock(&mew_heap.lock)) {
+		mew_heap_window_close();
+		if (mew_heap_crest())
+			capture.peaks++;
+		mew_heap_unlock(&mew_heap.lock);
+	}
+	mew_heap_account_end(was);
 }
 
 void mew_heap_capture_static(struct mew_kept_static *s)

@@ -132,13 +132,17 @@ static struct mew_heap_share *take_share(void)
 
 static MEW_NOINLINE bool join(struct mew_heap_thread *self)
 {
-	if (!mew_heap_lock(&mew_heap.lock))
-		return false;
-	__atomic_store_n(&mew_heap.alone, 0, __ATOMIC_RELAXED);
-	self->share = take_share();
-	self->session = mew_heap.session;
-	mew_heap_unlock(&mew_heap.lock);
-	return true;
+	unsigned char was = mew_heap_account_begin();
+	bool locked = mew_heap_lock(&mew_heap.lock);
+
+	if (locked) {
+		__atomic_store_n(&mew_heap.alone, 0, __ATOMIC_RELAXED);
+		self->share = take_share();
+		self->session = mew_heap.session;
+		mew_heap_unlock(&mew_heap.lock);
+	}
+	mew_heap_account_end(was);
+	return locked;
 }
 
 static bool one_thread(void)
@@ -175,10 +179,6 @@ void mew_memory_shut_window(void)
 	mew_heap_pools_gate(NULL, false);
 }
 
-void mew_heap_open_from_outside(struct mew_heap *heap)
-{
-	__atomic_store_n(&heap->open, 1, __ATOMIC_RELEASE); /* not `alone`: the process may be in the middle of an event */
-}
 void mew_memory_open_window(void)
 {
 	mew_heap_window_open();
@@ -186,6 +186,10 @@ void mew_memory_open_window(void)
 	mew_heap_pools_gate(NULL, true);
 }
 
+void mew_heap_open_from_outside(struct mew_heap *heap)
+{
+	__atomic_store_n(&heap->open, 1, __ATOMIC_RELEASE); /* not `alone`: the process may be in the middle of an event */
+}
 
 void mew_heap_window_open(void)
 {
@@ -232,13 +236,11 @@ static void fold(struct mew_heap_share *s)
 	s->room = 0;
 }
 
-void mew_heap_count_leave(struct mew_heap_thread *self)
+static void leave(struct mew_heap_thread *self)
 {
 	struct mew_heap_share *s = self->share, **link = &shares;
 
-	if (s == NULL || s == &late || self->session != mew_heap.session || !mew_heap_lock(&mew_heap.lock))
-		return;
-	if (!mew_heap_lock(&s->lock))
+	if (!mew_heap_lock(&mew_heap.lock) || !mew_heap_lock(&s->lock))
 		return;
 	fold(s);
 	mew_heap_unlock(&s->lock);
@@ -251,6 +253,17 @@ void mew_heap_count_leave(struct mew_heap_thread *self)
 	}
 	self->share = &late;
 	mew_heap_unlock(&mew_heap.lock);
+}
+
+void mew_heap_count_leave(struct mew_heap_thread *self)
+{
+	unsigned char was;
+
+	if (self->share == NULL || self->share == &late || self->session != mew_heap.session)
+		return;
+	was = mew_heap_account_begin();
+	leave(self);
+	mew_heap_account_end(was);
 }
 
 /* --- the peak of several threads ---------------------------------------------------------------------------------- */
@@ -469,12 +482,15 @@ void mew_heap_count_reset(void)
 
 void mew_heap_count_finish(void)
 {
+	unsigned char was = mew_heap_account_begin();
+
 	(void)lock_all();
 	mew_heap_window_close();
 	for (struct mew_heap_share *s = shares; s != NULL; s = s->next)
 		fold(s);
 	(void)mew_heap_crest();
 	unlock_all();
+	mew_heap_account_end(was);
 }
 
 uint64_t mew_heap_allocations(const struct mew_heap_counts *c)

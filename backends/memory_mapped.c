@@ -364,25 +364,36 @@ static bool lock_for_window(void)
 
 void mew_heap_mapped_begin(const struct mew_hooks_api *api)
 {
+	unsigned char was;
+
 	mapped.next = api->next_maps;
 	mapped.page_mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
 	mapped.armed = api->arm_maps(&family);
-	if (mapped.armed != 0 || !lock_for_window())
+	if (mapped.armed != 0)
 		return;
-	mapped.n = 0;
-	mapped.live = mapped.peak = 0;
-	__atomic_store_n(&mapped.lost, 0, __ATOMIC_RELAXED);
-	mapped.open = true;
-	mew_heap_unlock(&mapped.lock);
+	was = mew_heap_account_begin();
+	if (lock_for_window()) {
+		mapped.n = 0;
+		mapped.live = mapped.peak = 0;
+		__atomic_store_n(&mapped.lost, 0, __ATOMIC_RELAXED);
+		mapped.open = true;
+		mew_heap_unlock(&mapped.lock);
+	}
+	mew_heap_account_end(was);
 }
 
 void mew_heap_mapped_end(const struct mew_hooks_api *api)
 {
-	if (mapped.armed != 0 || !mew_heap_lock(&mapped.lock))
-		return;
-	mapped.open = false;
-	mew_heap_unlock(&mapped.lock);
-	api->disarm_maps();
+	unsigned char was = mew_heap_account_begin();
+	bool locked = mapped.armed == 0 && mew_heap_lock(&mapped.lock);
+
+	if (locked) {
+		mapped.open = false;
+		mew_heap_unlock(&mapped.lock);
+	}
+	mew_heap_account_end(was);
+	if (locked)
+		api->disarm_maps();
 }
 
 void mew_heap_mapped_gate(void *variable, bool open)

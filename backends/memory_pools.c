@@ -303,10 +303,9 @@ static void forget_blocks(void)
 	pools.nslots = pools.used = 0;
 }
 
-void mew_heap_pools_begin(const struct mew_hooks_api *api)
+/* Under the lock. */
+static void begin_window(const struct mew_hooks_api *api)
 {
-	if (!lock_for_window())
-		return;
 	forget_blocks();
 	pools.npools = 0;
 	pools.refused = false;
@@ -315,16 +314,31 @@ void mew_heap_pools_begin(const struct mew_hooks_api *api)
 	pools.window = (uint64_t)pools.pid << WINDOW_BITS | ((pools.window + 1) & (((uint64_t)1 << WINDOW_BITS) - 1));
 	pools.armed = api->watch_pools(&watch) == 0;
 	pools.open = pools.armed;
-	mew_heap_unlock(&pools.lock);
+}
+
+void mew_heap_pools_begin(const struct mew_hooks_api *api)
+{
+	unsigned char was = mew_heap_account_begin();
+
+	if (lock_for_window()) {
+		begin_window(api);
+		mew_heap_unlock(&pools.lock);
+	}
+	mew_heap_account_end(was);
 }
 
 void mew_heap_pools_end(const struct mew_hooks_api *api)
 {
-	if (!pools.armed || !mew_heap_lock(&pools.lock))
-		return;
-	pools.open = false;
-	mew_heap_unlock(&pools.lock);
-	(void)api->watch_pools(NULL);
+	unsigned char was = mew_heap_account_begin();
+	bool locked = pools.armed && mew_heap_lock(&pools.lock);
+
+	if (locked) {
+		pools.open = false;
+		mew_heap_unlock(&pools.lock);
+	}
+	mew_heap_account_end(was);
+	if (locked)
+		(void)api->watch_pools(NULL);
 }
 
 void mew_heap_pools_gate(void *variable, bool open)

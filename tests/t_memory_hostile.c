@@ -13,8 +13,10 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -175,6 +177,54 @@ static void test_a_handler_may_allocate(void **state)
 	assert_int_equal(rig.figures->total_allocations, 100);
 	assert_int_equal(rig.figures->peak_bytes, 100);
 	assert_int_equal(rig.figures->net_bytes, 0);
+	alloc_rig_free(&rig);
+}
+
+#define TURNS 100000u
+
+struct interrupted {
+	pthread_t thread; /* the one that ends turns */
+	atomic_bool there, done;
+};
+
+/* Thread 0 does nothing but end turns, which look at all threads; the other one interrupts it as often as it can. */
+static void turn_or_interrupt(struct alloc_rig *rig, unsigned thread)
+{
+	struct interrupted *i = rig->data;
+
+	if (thread == 0) {
+		i->thread = pthread_self();
+		atomic_store(&i->there, true);
+		for (unsigned turn = 0; turn < TURNS; turn++)
+			mew_backend_memory.turn(rig->capture, 0, 1);
+		atomic_store(&i->done, true);
+		return;
+	}
+	while (!atomic_load(&i->there))
+		(void)sched_yield();
+	while (!atomic_load(&i->done))
+		(void)pthread_kill(i->thread, SIGUSR1);
+}
+
+/* What it allocated in a turn's end cannot be entered, and then the row says so; but nothing waits for itself. */
+static void test_a_handler_may_allocate_at_the_end_of_a_turn(void **state)
+{
+	struct sigaction action = { .sa_handler = allocate_in_handler }, old;
+	struct interrupted data = { .done = false };
+	struct alloc_rig rig = { .threads = 2, .body = turn_or_interrupt, .data = &data, .stacks = *state != NULL };
+	int status;
+
+	handled = 0;
+	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
+	(void)alarm(120); /* a deadlock ends here */
+	status = alloc_rig_run(&rig);
+	(void)alarm(0);
+	(void)sigaction(SIGUSR1, &old, NULL);
+	assert_true(handled > 0);
+	if (status != MEW_OK) {
+		assert_int_equal(status, MEW_E_LOST);
+		assert_non_null(strstr(rig.error.text, "does a signal handler allocate?"));
+	}
 	alloc_rig_free(&rig);
 }
 
@@ -396,6 +446,7 @@ int main(void)
 		BOTH(test_no_memory_counts_as_failed),
 		BOTH(test_bookkeeping_is_said_and_apart),
 		BOTH(test_libraries_come_and_go_while_a_thread_allocates),
+		BOTH(test_a_handler_may_allocate_at_the_end_of_a_turn),
 		BOTH(test_an_event_may_end_behind_its_capture),
 	};
 
