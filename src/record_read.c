@@ -263,19 +263,27 @@ static int open_image(struct image *i, int file, struct mew_error *err)
 	return mew_error_errno(err, MEW_E_NOMEM, "no address space to read what a process recorded: raise `ulimit -v`");
 }
 
+/* Do the captures' variables lie where it says, as in this build? The program may have written over it. */
+static bool has_our_statics(const struct mew_record_root *root, const struct mew_kept_static own[MEW_DEAD_STATICS])
+{
+	for (size_t k = 0; k < MEW_DEAD_STATICS; k++) {
+		uint64_t at = root->statics[k].at - root->data_lo;
+
+		if (root->statics[k].bytes != own[k].bytes || at > root->data_bytes || own[k].bytes > root->data_bytes - at)
+			return false;
+	}
+	return true;
+}
+
 /* The captures' variables here become those of the process. */
 static int take_statics(const struct image *i, struct mew_error *err)
 {
 	struct mew_kept_static own[MEW_DEAD_STATICS];
 
 	mew_dead_statics(own);
-	for (size_t k = 0; k < MEW_DEAD_STATICS; k++) {
-		uint64_t at = i->root->statics[k].at - i->root->data_lo;
-
-		if (i->root->statics[k].bytes != own[k].bytes || at > i->data_bytes || own[k].bytes > i->data_bytes - at)
-			return mew_error_set(err, MEW_E_UNSUPPORTED,
-					     "libmew_record is of another build than this mew: install both from one build");
-	}
+	if (!has_our_statics(i->root, own))
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "libmew_record is of another build than this mew: install both from one build");
 	for (size_t k = 0; k < MEW_DEAD_STATICS; k++)
 		memcpy(own[k].at, i->data + (i->root->statics[k].at - i->root->data_lo), own[k].bytes);
 	mew_modules_freeze();
@@ -292,7 +300,8 @@ void mew_recorder_open_windows(const struct mew_recorder *r)
 		struct mew_error ignored;
 		char *data;
 
-		if (r->list[k].file < 0 || mew_recording_root(r->list[k].file, &root, &ignored) != MEW_OK)
+		if (r->list[k].file < 0 || mew_recording_root(r->list[k].file, &root, &ignored) != MEW_OK ||
+		    !has_our_statics(&root, own))
 			continue;
 		data = mmap(NULL, root.data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->list[k].file,
 			    (off_t)MEW_RECORD_BYTES);

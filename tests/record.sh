@@ -126,6 +126,33 @@ grep -q '"/memfd:copy was a file in memory (memfd) and went with its process"' r
 result "... and the reason why its functions have no names" $?
 rm -rf stacks
 
+# --- a program that writes over what is recorded of it -----------------------------------------------------------------------
+cat >scribbles.c <<'C'
+#include "config.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "record.h"
+int main(void)
+{
+	struct mew_record_root *root = NULL;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[4096];
+	unsigned long lo;
+
+	while (root == NULL && fgets(line, sizeof line, maps) != NULL)
+		if (strstr(line, "mew-record") != NULL && sscanf(line, "%lx", &lo) == 1)
+			root = (struct mew_record_root *)lo;
+	for (int i = 0; root != NULL && i < MEW_RECORD_STATICS; i++)
+		root->statics[i].at ^= 0x5555555555550;
+	usleep(800000); /* the command opens the window meanwhile */
+	return root == NULL;
+}
+C
+${CC:-gcc} -I"$builddir" -I"$top/src" -I"$top/include" -o scribbles scribbles.c || exit 99
+run "$mew" record --memory --start-after 0.3 -- ./scribbles
+complains "a program that writes over it harms itself alone" 2 'another build'
+
 # --- what cannot be recorded --------------------------------------------------------------------------------------------
 if gcc -static -o still ends.c 2>/dev/null; then
 	run "$mew" record -- ./still
