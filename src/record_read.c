@@ -76,7 +76,9 @@ void mew_recording_close(struct mew_recording *g)
 {
 	if (g->file >= 0)
 		(void)close(g->file);
-	g->file = -1;
+	if (g->end >= 0)
+		(void)close(g->end);
+	g->file = g->end = -1;
 }
 
 void mew_recorder_fini(struct mew_recorder *r)
@@ -177,7 +179,7 @@ int mew_recorder_accept(struct mew_recorder *r, struct mew_error *err)
 
 	while (status == MEW_OK) {
 		int fd = accept4(r->listener, NULL, NULL, SOCK_CLOEXEC);
-		struct mew_recording g = { .file = -1 };
+		struct mew_recording g = { .file = -1, .end = -1 };
 
 		if (fd < 0) {
 			r->is_full = r->is_full || errno == EMFILE || errno == ENFILE;

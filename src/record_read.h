@@ -14,6 +14,7 @@ struct mew_recording { /* one process image */
 	int file;        /* -1: none, see why */
 	char why[248];
 	bool is_left_out;  /* a program that cannot be recorded: see mew_recorder_left; only while it is received */
+	int end;           /* readable when the process is gone; -1: none is needed any more, or there is none to be had */
 	uint64_t ended_ns; /* when it was found to be gone; 0: it is not known to be */
 };
 

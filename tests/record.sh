@@ -52,6 +52,12 @@ int main(int argc, char **argv)
 			close(i);
 	if (strcmp(how, "root") == 0 && chdir("/") != 0)
 		return 1;
+	if (strcmp(how, "early") == 0) {
+		if (fork() == 0)
+			_exit(3);
+		sleep(1);
+		return wait(&status) < 0;
+	}
 	if (strcmp(how, "fork") == 0) {
 		if (fork() == 0) {
 			for (int i = 0; i < 50; i++) {
@@ -93,6 +99,10 @@ ends fork 3
 run "$mew" record --follow --memory --json r.json -- ./ends fork
 check "children are followed" 3
 exactly "a forked child has its own figures" ends/2 50 0
+
+run "$mew" record --follow --cpu --json r.json -- ./ends early
+tr -d '\n ' <r.json | grep -o '"wall_time":[0-9.e-]*' | tr : ' ' | awk '{ t[NR] = $2 } END { exit !(NR == 4 && t[3] < t[1] / 2) }'
+result "a forked child that ends early has a window of its own length" $? "$(tr -d '\n ' <r.json | grep -o '"wall_time":[0-9.e-]*' | tr '\n' ' ')"
 
 cat >pools.c <<'C'
 #include <sys/wait.h>
