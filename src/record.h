@@ -85,6 +85,7 @@ struct mew_record_root {
 	char became[256];      /* what it is by exec; "" it was not */
 	uint64_t became_ns, became_cpu_ns; /* when; 0: it was not */
 	bool is_left_out;      /* that cannot be recorded, which the command was told */
+	char unwinder[160];    /* what rows must say of their stacks; "" nothing */
 	char operators[128];   /* file of an operator new that is not seen; "" none */
 	char program[1024], command[1024];
 };

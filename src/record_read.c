@@ -226,6 +226,7 @@ int mew_recording_root(int file, struct mew_record_root *root, struct mew_error 
 	root->command[sizeof root->command - 1] = '\0';
 	root->operators[sizeof root->operators - 1] = '\0';
 	root->became[sizeof root->became - 1] = '\0';
+	root->unwinder[sizeof root->unwinder - 1] = '\0';
 	root->start.why[sizeof root->start.why - 1] = '\0';
 	root->stop.why[sizeof root->stop.why - 1] = '\0';
 	root->memory.why[sizeof root->memory.why - 1] = '\0';
@@ -436,6 +437,8 @@ static int add_row(struct mew_model *m, struct mew_case *c, enum mew_kind kind, 
 		mew_model_fail(m, c, kind, status, failed.text);
 		return MEW_OK;
 	}
+	if (p->root->unwinder[0] != '\0')
+		mew_sink_note(&sink, p->root->unwinder);
 	if (p->why[0] != '\0')
 		mew_sink_note(&sink, p->why);
 	note_ending(&sink, p->root, &p->window, p->follow);

@@ -33,6 +33,7 @@
 #include "recorder_left.h"
 #include "recorder_limits.h"
 #include "recorder_window.h"
+#include "unwinder.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -276,6 +277,8 @@ static void start_captures(struct place *p)
 	if ((root->kinds & MEW_RECORD_CPU) != 0)
 		cpu = prepare(&mew_backend_cpu, &config, &root->cpu);
 	root->cpu_capture = (uintptr_t)cpu;
+	if (mew_unwinder_note() != NULL)
+		(void)snprintf(root->unwinder, sizeof root->unwinder, "%s", mew_unwinder_note());
 	root->opened_cpu_ns = mew_os_process_cpu_ns();
 	root->opened_ns = mew_os_now_ns();
 	(void)begin(&mew_backend_cpu, cpu, &root->cpu);

@@ -100,6 +100,10 @@ run "$mew" record --follow --memory --json r.json -- ./ends fork
 check "children are followed" 3
 exactly "a forked child has its own figures" ends/2 50 0
 
+run env MEW_UNWINDER=fp "$mew" record --memory --cpu --json r.json -- ./ends return
+[ "$(grep -c 'stacks by frame pointers (MEW_UNWINDER=fp)' r.json)" = 2 ]
+result "the rows say that their stacks are not from the table" $?
+
 run "$mew" record --follow --cpu --json r.json -- ./ends early
 tr -d '\n ' <r.json | grep -o '"wall_time":[0-9.e-]*' | tr : ' ' | awk '{ t[NR] = $2 } END { exit !(NR == 4 && t[3] < t[1] / 2) }'
 result "a forked child that ends early has a window of its own length" $? "$(tr -d '\n ' <r.json | grep -o '"wall_time":[0-9.e-]*' | tr '\n' ' ')"
