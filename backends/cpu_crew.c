@@ -7,6 +7,7 @@
 
 #include "cpu_crew.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -82,6 +83,8 @@ static void equip(struct mew_cpu_crew *c, struct mew_cpu_thread *t)
 {
 	t->signal_number = mew_cpu_signal_number(); /* the program may have taken the one it began with */
 	if (mew_cpu_thread_equip(t, c->window, RECORDS) != 0) {
+		if (c->losses.refused == 0)
+			c->losses.refused = errno;
 		c->losses.unsampled++;
 		return;
 	}

@@ -71,6 +71,7 @@ size_t mew_cpu_crew_rows(const struct mew_cpu_crew *c, const struct mew_cpu_crew
 bool mew_cpu_crew_pop(struct mew_cpu_crew *c, struct mew_cpu_crew_record *record);
 struct mew_cpu_crew_losses {
 	uint64_t unsampled; /* threads without a slot or a timer */
+	int refused;        /* errno of the first that had a slot and got no timer; 0: none */
 	uint64_t scanned;   /* threads that no wrapper announced */
 	uint64_t silent;    /* threads that were there for long and gave no sample */
 	uint64_t records;   /* samples dropped */

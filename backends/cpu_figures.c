@@ -323,7 +323,7 @@ static void put_notes(const struct mew_capture *c, struct mew_sink *sink, const 
 
 	if (c->window.clock == MEW_CLOCK_WALL)
 		note_gap(c, sink, totals, longest);
-	mew_cpu_note_crew(sink, &losses);
+	mew_cpu_note_crew(sink, &losses, c->window.engine);
 	if (mew_unwinder_note() != NULL)
 		mew_sink_note(sink, mew_unwinder_note());
 }

@@ -6,6 +6,7 @@
 
 #include "cpu_lists.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,9 +83,21 @@ void mew_cpu_name_crew(struct mew_cpu_thread_figures *row, const struct mew_cpu_
 	row->cpu_time = from->has_cpu ? (double)from->cpu_ns * 1e-9 : 0;
 }
 
-void mew_cpu_note_crew(struct mew_sink *sink, const struct mew_cpu_crew_losses *losses)
+/* Why a thread that had a slot could not be sampled, and what helps. */
+static const char *why_refused(int engine, int error)
 {
-	char note[NOTE_BYTES];
+	if (error == ENOMEM)
+		return "no memory for its samples (raise ulimit -v)";
+	if (engine == MEW_CPU_ENGINE_RING)
+		return "no perf event with a ring (raise ulimit -n and -l)";
+	if (engine == MEW_CPU_ENGINE_PERF)
+		return "no perf event (raise ulimit -n)";
+	return "no timer (raise ulimit -i)";
+}
+
+void mew_cpu_note_crew(struct mew_sink *sink, const struct mew_cpu_crew_losses *losses, int engine)
+{
+	char note[NOTE_BYTES], why[80];
 
 	if (losses->scanned > 0) {
 		(void)snprintf(note, sizeof note,
@@ -92,16 +105,22 @@ void mew_cpu_note_crew(struct mew_sink *sink, const struct mew_cpu_crew_losses *
 			       "missing: use `mew run`, or link with -lmew_hooks first", losses->scanned);
 		mew_sink_note(sink, note);
 	}
-	if (losses->silent > 0) {
+	if (losses->silent > 0 && engine == MEW_CPU_ENGINE_RING) {
+		(void)snprintf(note, sizeof note, "%" PRIu64 " threads of the case gave no sample, though they ran", losses->silent);
+		mew_sink_note(sink, note);
+	} else if (losses->silent > 0) {
 		(void)snprintf(note, sizeof note,
 			       "%" PRIu64 " threads of the case gave no sample: do they block signal %d?", losses->silent,
 			       mew_cpu_signal_number());
 		mew_sink_note(sink, note);
 	}
 	if (losses->unsampled > 0) {
-		(void)snprintf(note, sizeof note,
-			       "%" PRIu64 " threads of the case are not in these figures: more than %u at once, or no timers "
-			       "(raise ulimit -i)", losses->unsampled, (unsigned)MEW_CPU_SLOTS);
+		if (losses->refused != 0)
+			(void)snprintf(why, sizeof why, "%s", why_refused(engine, losses->refused));
+		else
+			(void)snprintf(why, sizeof why, "more than %u at once", (unsigned)MEW_CPU_SLOTS);
+		(void)snprintf(note, sizeof note, "%" PRIu64 " threads of the case are not in these figures: %s",
+			       losses->unsampled, why);
 		mew_sink_note(sink, note);
 	}
 }

@@ -20,7 +20,7 @@ void mew_cpu_name_benchmark(struct mew_cpu_thread_figures *row, unsigned thread,
 void mew_cpu_name_crew(struct mew_cpu_thread_figures *row, const struct mew_cpu_crew_row *from,
 		       char name[MEW_CPU_NAME_BYTES]);
 
-/* Say in the row which threads were missed, or may have been. */
-void mew_cpu_note_crew(struct mew_sink *sink, const struct mew_cpu_crew_losses *losses);
+/* Say in the row which threads were missed, or may have been. engine: of the window, enum mew_cpu_engine. */
+void mew_cpu_note_crew(struct mew_sink *sink, const struct mew_cpu_crew_losses *losses, int engine);
 
 #endif

@@ -369,8 +369,10 @@ struct mew_cpu_thread *mew_cpu_thread_take(int tid)
 
 int mew_cpu_thread_equip(struct mew_cpu_thread *t, const struct mew_cpu_window *window, size_t records)
 {
-	if (mew_ring_init(&t->ring, sizeof(struct mew_cpu_record), records) != 0)
+	if (mew_ring_init(&t->ring, sizeof(struct mew_cpu_record), records) != 0) {
+		errno = ENOMEM;
 		return -1;
+	}
 	t->window = window;
 	if (mew_cpu_engine_open(t) == 0)
 		return 0;
