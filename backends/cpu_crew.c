@@ -33,6 +33,7 @@ struct mew_cpu_crew {
 	struct mew_cpu_log log; /* records of threads that left */
 	struct mew_cpu_crew_losses losses;
 	uint64_t without_slot; /* threads that the last scan found no slot for */
+	uint64_t unannounced;  /* libraries, before the window opened */
 	bool running;
 	struct mew_cpu_scanner *scanner;
 };
@@ -63,6 +64,11 @@ static bool read_cpu(const struct mew_cpu_thread *t, uint64_t *ns)
 		return false;
 	*ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	return true;
+}
+
+static uint64_t unannounced(void)
+{
+	return crew.wrapper != NULL ? crew.wrapper->modules_unannounced() : 0;
 }
 
 static bool is_helper(const struct mew_cpu_thread *t)
@@ -459,6 +465,7 @@ void mew_cpu_crew_start(struct mew_cpu_crew *c)
 	(void)pthread_mutex_lock(&lock);
 	if (crew.open == c) {
 		c->running = true;
+		c->unannounced = unannounced();
 		for (struct mew_cpu_thread *t = mew_cpu_slot_next(NULL); t != NULL; t = mew_cpu_slot_next(t))
 			if (is_helper(t))
 				enter(c, t, c->window->opened_ns, false);
@@ -482,6 +489,8 @@ void mew_cpu_crew_end(struct mew_cpu_crew *c)
 		else
 			mew_cpu_thread_strip(t);
 	}
+	if (c->running)
+		c->losses.unannounced = unannounced() - c->unannounced;
 	crew.open = crew.open == c ? NULL : crew.open;
 	c->running = false;
 	(void)pthread_mutex_unlock(&lock);

@@ -75,6 +75,7 @@ struct mew_cpu_crew_losses {
 	uint64_t scanned;   /* threads that no wrapper announced */
 	uint64_t silent;    /* threads that were there for long and gave no sample */
 	uint64_t records;   /* samples dropped */
+	uint64_t unannounced; /* libraries that were opened without a word to the listener */
 };
 struct mew_cpu_crew_losses mew_cpu_crew_losses(const struct mew_cpu_crew *c);
 

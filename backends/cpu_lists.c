@@ -123,4 +123,5 @@ void mew_cpu_note_crew(struct mew_sink *sink, const struct mew_cpu_crew_losses *
 			       losses->unsampled, why);
 		mew_sink_note(sink, note);
 	}
+	mew_sink_note_libraries(sink, losses->unannounced, 0);
 }

@@ -27,6 +27,7 @@ struct mew_capture {
 	const struct mew_hooks_api *api;
 	bool stacks;
 	bool open; /* the window */
+	uint64_t unannounced; /* libraries that were opened unseen, before it opened */
 };
 
 static struct mew_capture *running; /* atomic; one per process */
@@ -180,6 +181,7 @@ static int memory_begin(struct mew_capture *c, struct mew_error *err)
 	if (c->api->arm(c->stacks ? &mew_heap_capture_family : &mew_heap_count_family) != 0)
 		return mew_error_set(err, MEW_E_BUSY, "libmew_hooks is in use by another capture of this process");
 	c->open = true;
+	c->unannounced = c->api->modules_unannounced();
 	mew_heap_pools_begin(c->api);
 	mew_heap_mapped_begin(c->api);
 	mew_heap_window_open();
@@ -346,6 +348,8 @@ static int memory_drain(struct mew_capture *c, struct mew_sink *sink, struct mew
 			     mew_heap_pools_bytes());
 	mew_heap_jemalloc_drain(sink);
 	note_operators(sink, c->api);
+	mew_sink_note_libraries(sink, c->stacks ? c->api->modules_unannounced() - c->unannounced : 0,
+				c->api->deepbind_dropped());
 	drain_rest(sink, c->api, c->stacks);
 	return judge_drain(sink, err);
 }

@@ -86,6 +86,7 @@ struct mew_record_root {
 	uint64_t became_ns, became_cpu_ns; /* when; 0: it was not */
 	bool is_left_out;      /* that cannot be recorded, which the command was told */
 	char unwinder[160];    /* what rows must say of their stacks; "" nothing */
+	uint64_t deepbind;     /* dlopen() calls that RTLD_DEEPBIND was taken off, at the end */
 	char operators[128];   /* file of an operator new that is not seen; "" none */
 	char program[1024], command[1024];
 };

@@ -352,11 +352,7 @@ static void note_ending(struct mew_sink *sink, const struct mew_record_root *roo
 		mew_sink_note(sink, "it ended without its exit handlers (_exit, a signal), or became another program (exec): the "
 				    "figures are those until then");
 	}
-	if (root->unannounced == 0)
-		return;
-	(void)snprintf(text, sizeof text, "%llu libraries were opened by a search that depends on the caller: functions in "
-		       "them may have no name", (unsigned long long)root->unannounced);
-	mew_sink_note(sink, text);
+	mew_sink_note_libraries(sink, root->unannounced, root->deepbind);
 }
 
 static int memory_row(struct mew_sink *sink, const struct mew_record_root *root, struct mew_error *err)

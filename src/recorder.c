@@ -414,6 +414,7 @@ __attribute__((destructor)) static void end(void)
 {
 	struct mew_record_root *root = here != NULL ? here->root : NULL;
 	const struct mew_threads_api *threads;
+	const struct mew_hooks_api *hooks;
 	unsigned char was;
 
 	if (root == NULL || here->pid != (int)getpid())
@@ -422,6 +423,8 @@ __attribute__((destructor)) static void end(void)
 	(void)mew_modules_renew();
 	threads = mew_threads_link();
 	root->unannounced = threads != NULL ? threads->modules_unannounced() : 0;
+	hooks = mew_hooks_link();
+	root->deepbind = hooks != NULL ? hooks->deepbind_dropped() : 0;
 	root->ended_cpu_ns = mew_os_process_cpu_ns();
 	root->ended_ns = mew_os_now_ns();
 	mew_heap_own_end(was);

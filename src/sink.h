@@ -41,5 +41,7 @@ void mew_sink_list(struct mew_sink *sink, int figure, const void *rows, size_t n
 void mew_sink_absent(struct mew_sink *sink, int figure, const char *why);
 /* Append a sentence to the row's reason without failing it. */
 void mew_sink_note(struct mew_sink *sink, const char *note);
+/* ... of libraries that were opened unseen, and of dlopen() calls that RTLD_DEEPBIND was taken off; nothing of none. */
+void mew_sink_note_libraries(struct mew_sink *sink, uint64_t unseen, uint64_t deepbind);
 
 #endif

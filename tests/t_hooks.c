@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "fx_alloc_rig.h"
 #include "hooks_link.h"
 
 static const struct mew_hooks_api *api;
@@ -335,6 +336,25 @@ static void test_deepbind_is_dropped(void **state)
 	assert_true(seen >= 1);
 }
 
+static void open_oddly(struct alloc_rig *rig, unsigned thread)
+{
+	(void)rig;
+	(void)thread;
+	(void)dlopen("$ORIGIN/nowhere/at-all.so", RTLD_NOW | RTLD_DEEPBIND);
+}
+
+static void test_a_row_says_how_libraries_were_opened(void **state)
+{
+	struct alloc_rig rig = { .stacks = true, .body = open_oddly };
+
+	(void)state;
+	assert_int_equal(alloc_rig_run(&rig), MEW_OK);
+	assert_non_null(rig.figures->reason);
+	assert_non_null(strstr(rig.figures->reason, "1 libraries were opened by a search that depends on the caller"));
+	assert_non_null(strstr(rig.figures->reason, "RTLD_DEEPBIND was taken off"));
+	alloc_rig_free(&rig);
+}
+
 /* dlopen's own view of its caller: this program is in $ORIGIN, and not beside the hooks. */
 static void expect_own_origin(void)
 {
@@ -377,6 +397,7 @@ int main(void)
 		cmocka_unit_test(test_mappings_are_routed_while_armed),
 		cmocka_unit_test(test_modules_are_announced),
 		cmocka_unit_test(test_deepbind_is_dropped),
+		cmocka_unit_test(test_a_row_says_how_libraries_were_opened),
 		cmocka_unit_test(test_dlopen_sees_its_real_caller),
 		cmocka_unit_test(test_threads_are_announced),
 		cmocka_unit_test(test_many_threads_at_once),
