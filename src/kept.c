@@ -14,7 +14,7 @@
 #include "os.h"
 
 #define PAGE ((size_t)65536) /* a multiple of every page size that Linux has */
-#define RETURNED 256u
+#define RETURNED 1536u /* as many threads as are sampled may end at once, each with records of its own */
 
 struct piece {
 	char *memory;
