@@ -12,7 +12,11 @@
 
 #include "base.h"
 
+#ifdef __aarch64__
+#define MEW_SHADOW_ADDRESS_BITS 48
+#else
 #define MEW_SHADOW_ADDRESS_BITS 47
+#endif
 #define MEW_SHADOW_LEAF_BITS 22
 #define MEW_SHADOW_EPOCH_BITS 8
 #define MEW_SHADOW_STACK_BITS 20
