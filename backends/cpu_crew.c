@@ -20,6 +20,7 @@
 #include "memory_own.h"
 #include "modules.h"
 #include "os.h"
+#include "span_registry.h"
 
 #define RECORDS ((size_t)1 << 18) /* of one thread; the period grows before they run out */
 #define SILENT_PERIODS 200u
@@ -185,6 +186,7 @@ static void thread_started(void)
 {
 	struct mew_cpu_thread *t = mew_cpu_thread_take(mew_os_tid());
 	unsigned char was = mew_heap_own_begin(); /* finding the stack allocates */
+	bool was_out = mew_spans_keep_out(true);
 
 	if (t != NULL) {
 		(void)mew_unwind_thread_init(&t->unwind); /* fails: then only the function itself is seen */
@@ -206,6 +208,7 @@ static void thread_started(void)
 			enter(crew.open, t, mew_os_now_ns(), true);
 	}
 	(void)pthread_mutex_unlock(&lock);
+	(void)mew_spans_keep_out(was_out);
 	mew_heap_own_end(was);
 }
 

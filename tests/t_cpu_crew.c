@@ -372,6 +372,32 @@ static void t_cut_stacks_are_said(void **state)
 	rig_fini(&r);
 }
 
+/* --- what mew does on a new thread --------------------------------------------------------------------------------- */
+
+static uint64_t allocations_of_a_thread(void)
+{
+	struct mew_span span;
+	pthread_t id;
+
+	assert_int_equal(mew_span_begin(&span, MEW_SPAN_PROCESS), MEW_OK);
+	assert_int_equal(pthread_create(&id, NULL, nothing, NULL), 0);
+	assert_int_equal(pthread_join(id, NULL), 0);
+	assert_int_equal(mew_span_end(&span), MEW_OK);
+	return span.allocations;
+}
+
+static void t_its_allocations_are_in_no_span(void **state)
+{
+	uint64_t alone;
+
+	(void)state;
+	(void)allocations_of_a_thread(); /* what only the first thread of a process needs */
+	alone = allocations_of_a_thread();
+	mew_cpu_crew_watch();
+	assert_int_equal(allocations_of_a_thread(), alone);
+	mew_cpu_crew_unwatch();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +410,7 @@ int main(void)
 		cmocka_unit_test(t_rest_is_sampled_seldom),
 		cmocka_unit_test(t_waiting_is_not_sampled),
 		cmocka_unit_test(t_cut_stacks_are_said),
+		cmocka_unit_test(t_its_allocations_are_in_no_span),
 	};
 
 	(void)fx_us(1); /* measured before any window */
