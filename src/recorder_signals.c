@@ -1,15 +1,20 @@
 /*
  * recorder_signals.c - waits for signals in a recorded program: the recorder's own is none that a program may wait for.
- * Layer L6. Any thread. A program that blocks every signal and takes what comes would take a tick for news.
+ * Layer L6. Any thread, signal handlers too. A program that blocks every signal and takes what comes would take a tick for
+ * news; one that waits until a handler has run would go on with a tick.
  */
 #include "config.h"
 
 #include "recorder_exec.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/signalfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cpu_timer.h"
 
@@ -17,13 +22,26 @@
 
 typedef int wait_fn(const sigset_t *, siginfo_t *, const struct timespec *);
 typedef int descriptor_fn(int, const sigset_t *, int);
+typedef int suspend_fn(const sigset_t *);
+typedef int ppoll_fn(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+typedef int pselect_fn(int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *);
+typedef int epoll_fn(int, struct epoll_event *, int, int, const sigset_t *);
 static wait_fn *next_sigtimedwait;
 static descriptor_fn *next_signalfd;
+static suspend_fn *next_sigsuspend;
+static ppoll_fn *next_ppoll;
+static pselect_fn *next_pselect;
+static epoll_fn *next_epoll_pwait;
 
 static bool guards; /* before, the captures themselves wait for it to see that it comes */
 
 void mew_recorder_signals_guard(void)
 {
+	/* before a handler needs them; the others are for no handler */
+	mew_recorder_find(&next_sigsuspend, "sigsuspend");
+	mew_recorder_find(&next_ppoll, "ppoll");
+	mew_recorder_find(&next_pselect, "pselect");
+	mew_recorder_find(&next_epoll_pwait, "epoll_pwait");
 	guards = true;
 }
 
@@ -77,4 +95,63 @@ EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 	if (next_signalfd == NULL)
 		mew_recorder_find(&next_signalfd, "signalfd");
 	return next_signalfd(fd, without_own(set, &copy), flags);
+}
+
+/* --- waits with a mask of their own: a tick comes when they are over ------------------------------------------------------ */
+
+/* `mask` and the recorder's signal, in `copy`. NULL stays: then the thread's own holds. */
+static const sigset_t *with_own(const sigset_t *mask, sigset_t *copy)
+{
+	int number = mew_cpu_signal_number();
+
+	if (!guards || mask == NULL || number <= 0)
+		return mask;
+	*copy = *mask;
+	(void)sigaddset(copy, number);
+	return copy;
+}
+
+EXPORT int sigsuspend(const sigset_t *mask)
+{
+	sigset_t copy;
+
+	if (next_sigsuspend == NULL)
+		mew_recorder_find(&next_sigsuspend, "sigsuspend");
+	return next_sigsuspend(with_own(mask, &copy));
+}
+
+EXPORT int pause(void)
+{
+	sigset_t now;
+
+	(void)sigemptyset(&now);
+	(void)pthread_sigmask(SIG_BLOCK, NULL, &now);
+	return sigsuspend(&now);
+}
+
+EXPORT int ppoll(struct pollfd *list, nfds_t n, const struct timespec *limit, const sigset_t *mask)
+{
+	sigset_t copy;
+
+	if (next_ppoll == NULL)
+		mew_recorder_find(&next_ppoll, "ppoll");
+	return next_ppoll(list, n, limit, with_own(mask, &copy));
+}
+
+EXPORT int pselect(int n, fd_set *in, fd_set *out, fd_set *other, const struct timespec *limit, const sigset_t *mask)
+{
+	sigset_t copy;
+
+	if (next_pselect == NULL)
+		mew_recorder_find(&next_pselect, "pselect");
+	return next_pselect(n, in, out, other, limit, with_own(mask, &copy));
+}
+
+EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int limit_ms, const sigset_t *mask)
+{
+	sigset_t copy;
+
+	if (next_epoll_pwait == NULL)
+		mew_recorder_find(&next_epoll_pwait, "epoll_pwait");
+	return next_epoll_pwait(fd, events, n, limit_ms, with_own(mask, &copy));
 }

@@ -140,6 +140,58 @@ grep -q '"/memfd:copy was a file in memory (memfd) and went with its process"' r
 result "... and the reason why its functions have no names" $?
 rm -rf stacks
 
+# --- a program that waits for signals: what it waits for is not a tick ------------------------------------------------------
+cat >waits.c <<'C'
+#define _GNU_SOURCE
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static volatile sig_atomic_t rang;
+static void ring(int signal) { rang += signal == SIGALRM; }
+static void in_a_while(void)
+{
+	const struct itimerval soon = { { 0, 0 }, { 0, 100000 } };
+
+	for (clock_t end = clock() + CLOCKS_PER_SEC / 50; clock() < end;)
+		; /* a tick comes to wait */
+	setitimer(ITIMER_REAL, &soon, NULL);
+}
+int main(void)
+{
+	const struct timespec limit = { 0, 50000000 };
+	sigset_t all, none;
+	int results[3];
+
+	signal(SIGALRM, ring);
+	in_a_while();
+	pause();
+	printf("%d\n", (int)rang);
+	sigfillset(&all);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	in_a_while();
+	sigsuspend(&none);
+	printf("%d\n", (int)rang);
+	results[0] = ppoll(NULL, 0, &limit, &none);
+	results[1] = pselect(0, NULL, NULL, NULL, &limit, &none);
+	results[2] = epoll_pwait(epoll_create1(0), &(struct epoll_event){ 0 }, 1, 50, &none);
+	printf("%d %d %d\n", results[0], results[1], results[2]);
+	return 0;
+}
+C
+${CC:-gcc} -o waits waits.c || exit 99
+./waits >alone
+for clock in wall cpu; do
+	run "$mew" record --cpu --clock $clock -- ./waits
+	[ $code = 0 ] && cmp -s alone out && [ "$(sed -n 2p out)" = 2 ]
+	result "waits for a signal end with it, and not with a tick: --clock $clock" $?
+done
+
 # --- a program that writes over what is recorded of it -----------------------------------------------------------------------
 cat >scribbles.c <<'C'
 #include "config.h"
