@@ -115,7 +115,10 @@ static void forget_closed(struct mew_window *w, const struct mew_modules *m)
 		if (map != NULL && !map->gone)
 			w->probes[keeps++] = w->probes[i];
 	}
-	__atomic_store_n(&w->nprobes, (unsigned)keeps, __ATOMIC_RELEASE);
+	if (keeps == w->nprobes)
+		return;
+	__atomic_store_n(&w->nprobes, (unsigned)keeps, __ATOMIC_SEQ_CST);
+	mew_window_arm(w, 0); /* who was arming at this moment may have missed one that moved down */
 }
 
 static bool was_seen(const struct mew_window *w, uintptr_t lo)
