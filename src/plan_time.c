@@ -79,7 +79,7 @@ static void warm_up(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned r
 		return;
 	rq.plan.loops = c->loops;
 	rq.plan.min_samples = rq.plan.max_samples; /* it ends by the time alone, of which pauses are a part */
-	rq.plan.max_ns = mew_plan_ns(r->o->min_warmup_time);
+	rq.plan.max_ns = mew_plan_ns(r->o->min_warmup_time) + 1; /* 0 would be no end */
 	(void)mew_plan_block(r, c, &rq);
 }
 

@@ -159,6 +159,20 @@ static void a_long_warm_up_is_run(void **state)
 	mew_model_free(m);
 }
 
+static void the_shortest_warm_up_ends(void **state)
+{
+	struct told t = { .real_ns = 50, .wall_ns = 50 };
+	struct mew_plan_options o = options(0);
+	struct mew_model *m;
+
+	(void)state;
+	o.min_warmup_time = 1e-12;
+	m = plan(&t, &o, 1);
+	assert_int_equal(m->cases[0].runs[2].phase, MEW_PHASE_MEASUREMENT_WARMUP);
+	assert_int_equal(m->cases[0].runs[2].nsamples, 1);
+	mew_model_free(m);
+}
+
 static void long_iterations_fill_min_time_and_no_more(void **state)
 {
 	struct told t = { .real_ns = 300000000, .wall_ns = 300000000 };
@@ -249,6 +263,7 @@ int main(void)
 		cmocka_unit_test(min_time_is_measured_however_long),
 		cmocka_unit_test(a_short_run_has_short_samples),
 		cmocka_unit_test(a_long_warm_up_is_run),
+		cmocka_unit_test(the_shortest_warm_up_ends),
 		cmocka_unit_test(long_iterations_fill_min_time_and_no_more),
 		cmocka_unit_test(min_time_is_not_waited_for_for_ever),
 		cmocka_unit_test(calls_that_are_too_many_to_keep_are_said_once),
