@@ -206,7 +206,9 @@ void mew_text_markdown(struct mew_writer *w, const char *text)
 			mew_write_text(w, "&amp;");
 		else if (*p == '@') /* a backslash does not keep the name behind it from being told */
 			mew_write_text(w, "@<!-- -->");
-		else if (strchr("\\`*_[]|~#!$>", *p) != NULL)
+		else if (*p == '|') /* readers differ in whether one behind two backslashes ends a cell */
+			mew_write_text(w, "&#124;");
+		else if (strchr("\\`*_[]~#!$>", *p) != NULL)
 			mew_writef(w, "\\%c", *p);
 		else
 			mew_write_char(w, *p);

@@ -449,7 +449,7 @@ static void markdown_has_the_figures_of_the_table(void **state)
 	(void)state;
 	assert_non_null(strstr(md, "| `zlib/inflate [1k]` | 3.200 | 0.4 |"));
 	assert_non_null(strstr(md, "| median (\xc2\xb5s) |"));
-	assert_non_null(strstr(md, "failed: the body left its loop early; every way out of MEW&#95;LOOP must be its end"));
+	assert_non_null(strstr(md, "failed: the body left its loop early; every way out of MEW\\_LOOP must be its end"));
 	free(md);
 	mew_model_free(m);
 }
