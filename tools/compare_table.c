@@ -26,14 +26,15 @@ static int finish(const struct mew_cells *o, struct mew_grid *g)
 
 /* --- two files -------------------------------------------------------------------------------------------------- */
 
-static void range_cell(struct mew_grid *g, const struct mew_verdict *v)
+/* The mark stands at the range: a narrow table has no column for the pairs. */
+static void range_cell(struct mew_grid *g, const struct mew_verdict *v, bool is_rough)
 {
 	char low[MEW_NUMBER_BYTES], high[MEW_NUMBER_BYTES], text[2 * MEW_NUMBER_BYTES + 4] = "";
 
 	if (v->has_interval) {
 		mew_text_number(low, v->interval.low, MEW_CELL_DIGITS, false);
 		mew_text_number(high, v->interval.high, MEW_CELL_DIGITS, false);
-		(void)snprintf(text, sizeof text, "%s..%s", low, high);
+		(void)snprintf(text, sizeof text, "%s..%s%s", low, high, is_rough ? "!" : "");
 	}
 	mew_grid_cell(g, MEW_STYLE_PLAIN, text);
 }
@@ -48,8 +49,8 @@ static void time_row(struct mew_grid *g, const struct mew_compare_case *c, doubl
 	mew_cell_number(g, v->base, factor);
 	mew_cell_number(g, v->head, factor);
 	mew_cell_ratio(g, v);
-	range_cell(g, v);
-	(void)snprintf(pairs, sizeof pairs, "%zu%s", v->n, c->is_rough ? "!" : "");
+	range_cell(g, v, c->is_rough);
+	(void)snprintf(pairs, sizeof pairs, "%zu", v->n);
 	mew_grid_cell(g, MEW_STYLE_PLAIN, v->n > 0 ? pairs : "");
 	mew_cell_word(g, v);
 }
