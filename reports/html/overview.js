@@ -112,11 +112,14 @@ function cellOf(column, row) {
 	return make('td', { className: side }, column.cell ? column.cell(row) : number(row.of[column.of], column.unit));
 }
 
+// A case that does not apply here is no failure.
+const isSkip = (row) => row.status === 'MEW_E_UNSUPPORTED' && /^skipped: /.test(row.reason);
+
 function failure(row, span) {
 	return make(
-		'td.bad',
-		{ colSpan: span, title: row.status },
-		make('b', row.status.slice(6).toLowerCase()),
+		'td',
+		{ className: isSkip(row) ? 'text none' : 'bad', colSpan: span, title: row.status },
+		!isSkip(row) && make('b', row.status.slice(6).toLowerCase()),
 		' ',
 		visible(row.reason || 'no figures')
 	);
@@ -330,7 +333,7 @@ function showOverview() {
 	shown.at = -1;
 	dropGraph();
 	document.body.className = 'home';
-	const failed = report.cases.filter((c) => KINDS.some((kind) => c.rows[kind] && !c.rows[kind].ok)).length;
+	const failed = report.cases.filter((c) => KINDS.some((kind) => c.rows[kind] && !c.rows[kind].ok && !isSkip(c.rows[kind]))).length;
 	const programs = [...report.programs];
 	ui.title.textContent = programs.length ? programs.map(visible).join(', ') : 'Benchmark report';
 	ui.program.textContent = '';

@@ -84,6 +84,8 @@ async function drawPlot() {
 }
 
 function scatter(values, spans, row) {
+	const top = highest(Float64Array.from(values).sort(), 1),
+		slower = values.filter((v) => v > top).length;
 	const canvas = make('canvas', {
 		role: 'img',
 		'aria-label':
@@ -104,6 +106,7 @@ function scatter(values, spans, row) {
 				' samples in the order taken, each the mean of its batch; line and band: ' +
 				'the median and its 95 % interval' +
 				(spans.length > 1 ? '; vertical lines part the runs' : '') +
+				(slower ? '; ' + whole(slower) + ' slower ones lie at the upper edge' : '') +
 				'.'
 		)
 	);
@@ -114,13 +117,13 @@ function paintScatter(canvas, values, spans, row) {
 		width = canvas.clientWidth,
 		height = canvas.clientHeight,
 		pen = canvas.getContext('2d');
-	const sorted = values.slice().sort((a, b) => a - b),
+	const sorted = Float64Array.from(values).sort(),
 		low = sorted[0],
-		top = sorted[sorted.length - 1];
+		top = highest(sorted, 1);
 	const room = 76,
 		span = top - low || 1,
 		xOf = (i) => room + ((i + 0.5) * (width - room - 8)) / values.length;
-	const yOf = (v) => height - 12 - ((v - low) / span) * (height - 24);
+	const yOf = (v) => height - 12 - (Math.min(v - low, span * 1.04) / span) * (height - 24);
 	canvas.width = width * ratio;
 	canvas.height = height * ratio;
 	pen.scale(ratio, ratio);
@@ -147,26 +150,34 @@ function paintScatter(canvas, values, spans, row) {
 	if (middle > 28 && middle < height - 28) pen.fillText(plain(row.of.median_ns, 'ns'), room - 8, middle + 4);
 }
 
-// How often which time was measured, from the least to the 99th percentile; what is slower is in the last bar.
+// The largest of the samples, or less where a few slow ones would press all others into a line: two modes stay apart.
+function highest(sorted, most) {
+	const at = (share) => sorted[Math.ceil(sorted.length * share) - 1],
+		middle = at(0.75) - at(0.25),
+		fence = at(0.75) + 3 * middle;
+	return middle > 0 ? Math.min(at(most), sorted.findLast((v) => v <= fence)) : at(most);
+}
+
+// How often which time was measured, at most to the 99th percentile; what is slower is in the last bar.
 const BARS = 24;
 
 function binsOf(values) {
 	const sorted = Float64Array.from(values).sort(),
 		low = sorted[0],
-		high = sorted[Math.ceil(sorted.length * 0.99) - 1],
+		high = highest(sorted, 0.99),
 		bins = new Array(BARS).fill(0);
 	for (const v of sorted) bins[Math.min(BARS - 1, Math.floor(((v - low) / (high - low || 1)) * BARS))]++;
-	return { low, high, bins };
+	return { low, high, bins, within: sorted.filter((v) => v <= high).length / sorted.length };
 }
 
 async function fillDistribution(box, at) {
 	const values = (await loadSpans(at)).flatMap((span) => span.values);
 	if (!values.length) return;
-	const { low, high, bins } = binsOf(values),
+	const { low, high, bins, within } = binsOf(values),
 		most = Math.max(...bins),
 		median = report.cases[at].rows.time.of.median_ns,
 		middle = Math.floor(((median - low) / (high - low || 1)) * BARS);
-	const text = whole(values.length) + ' samples, 99 % within ' + range(low, high, 'ns');
+	const text = whole(values.length) + ' samples, ' + percent(within) + ' within ' + range(low, high, 'ns');
 	box.setAttribute('aria-label', text);
 	box.title = text + '; the dark bar holds the median';
 	box.replaceChildren(

@@ -127,7 +127,7 @@ test('the overview plots how the samples lie', async (page) => {
 	equal(await plot.locator('.mid').count(), 1, 'one bar holds the median');
 	const heights = await plot.locator('i').evaluateAll((bars) => bars.map((bar) => parseFloat(bar.style.height) || 0));
 	equal(Math.max(...heights), 100, 'the most frequent one is full');
-	ok(heights.some((h) => h === 0), 'what did not occur has no bar: ' + heights);
-	ok(/^600 samples, 99 % within 14\d.*µs$/.test(await plot.getAttribute('aria-label')), await plot.getAttribute('aria-label'));
+	ok(heights.filter((h) => h > 0).length > 12, 'a few slow samples do not press the others into one bar: ' + heights);
+	ok(/^600 samples, 97.5.%.within.149.7.–.152.7.µs$/.test(await plot.getAttribute('aria-label')), await plot.getAttribute('aria-label'));
 	equal(await page.locator('#cases tbody tr:nth-child(7) .dist').count(), 0, 'a failed case has none');
 });
