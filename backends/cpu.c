@@ -110,7 +110,8 @@ static int choose_engine(struct mew_capture *c, struct mew_error *err)
 	status = mew_cpu_ladder(c->config.clock, only, &c->window.engine, c->why_engine, err);
 	if (c->config.whole && only == MEW_CPU_ENGINE_PERF && status != MEW_OK) {
 		status = mew_cpu_ladder(c->config.clock, MEW_CPU_ENGINE_CPU_TIMER, &c->window.engine, why, err);
-		(void)strncat(c->why_engine, "; the kernel's tick bounds the rate", sizeof c->why_engine - strlen(c->why_engine) - 1);
+		(void)strncat(c->why_engine, "; the kernel's tick bounds the rate",
+			      sizeof c->why_engine - strlen(c->why_engine) - 1);
 	} else if (c->config.whole) {
 		c->why_engine[0] = '\0';
 	}
@@ -119,7 +120,8 @@ static int choose_engine(struct mew_capture *c, struct mew_error *err)
 		mew_cpu_signal_guard_overflow();
 	if (status == MEW_OK && c->window.engine == MEW_CPU_ENGINE_RING) {
 		c->cost_ns = 0;
-		c->cost_why = "what a sample of the ring engine takes is not calibrated: no signal shows when it was taken";
+		c->cost_why = "what a sample of the ring engine takes is not calibrated: no signal shows when it was "
+			      "taken";
 	}
 	return status;
 }

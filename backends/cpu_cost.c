@@ -1,7 +1,7 @@
 /*
  * cpu_cost.c - calibrates the cost of one sample: gaps in the clock of a thread that reads nothing but the clock.
- * Layer L3. Outside windows, on the runner thread. The clock is CLOCK_MONOTONIC: 20 to 30 ns a read where a sample takes
- * thousands, so no time-stamp counter is needed.
+ * Layer L3. Outside windows, on the runner thread. The clock is CLOCK_MONOTONIC: 20 to 30 ns a read where a sample
+ * takes thousands, so no time-stamp counter is needed.
  */
 #include "config.h"
 
@@ -62,8 +62,8 @@ static const char *sample_the_clock(struct calibration *c)
 		return "no memory to calibrate the cost of a sample";
 	if (mew_cpu_signal_take(&err) != MEW_OK || mew_cpu_thread_new(&c->thread, &c->window, &err) != MEW_OK) {
 		mew_stackset_free(c->window.stacks);
-		return "the cost of a sample cannot be calibrated: no signal or timer for the thread that runs the cases; "
-		       "raise ulimit -i";
+		return "the cost of a sample cannot be calibrated: no signal or timer for the thread that runs the "
+		       "cases; raise ulimit -i";
 	}
 	c->window.opened_ns = mew_os_now_ns();
 	if (mew_cpu_thread_arm(c->thread, c->window.opened_ns) == 0)
@@ -104,8 +104,8 @@ uint64_t mew_cpu_cost_ns(const char **why)
 		if (known.why == NULL)
 			known.ns = mew_cpu_cost_median(c.stolen_ns, c.n);
 		if (known.why == NULL && known.ns == 0)
-			known.why = "the machine was too busy to calibrate the cost of a sample: run again when less else "
-				    "is running";
+			known.why = "the machine was too busy to calibrate the cost of a sample: run again when less "
+				    "else is running";
 	}
 	*why = known.why;
 	return known.ns;

@@ -1,7 +1,8 @@
 /*
- * cpu_crew.h - the threads that a case makes itself, in its set-up or in its loop: sampled beside its benchmark threads.
- * Layer L3. Private to the CPU backend. A wrapper of pthread_create (libmew_threads, libmew_hooks) announces each on the
- * thread itself; where none is in the process, a thread of mew looks into /proc/self/task every two milliseconds.
+ * cpu_crew.h - the threads that a case makes itself, in its set-up or in its loop: sampled beside its benchmark
+ * threads. Layer L3. Private to the CPU backend. A wrapper of pthread_create (libmew_threads, libmew_hooks) announces
+ * each on the thread itself; where none is in the process, a thread of mew looks into /proc/self/task every two
+ * milliseconds.
  */
 #ifndef MEW_CPU_CREW_H
 #define MEW_CPU_CREW_H

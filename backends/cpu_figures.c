@@ -167,7 +167,8 @@ static void put_engine(const struct mew_capture *c, struct mew_sink *sink, const
 
 static void put_interval(const struct mew_capture *c, struct mew_sink *sink, const struct totals *totals)
 {
-	double all = c->window.clock == MEW_CLOCK_WALL ? wall_of_all(c, sink, totals) : (double)totals->weight_ns * 1e-9;
+	double all = c->window.clock == MEW_CLOCK_WALL ? wall_of_all(c, sink, totals) :
+		     (double)totals->weight_ns * 1e-9;
 
 	mew_sink_f64(sink, MEW_FIG_INTERVAL, (double)c->config.interval_ns * 1e-9);
 	if (totals->samples != 0)
@@ -182,7 +183,8 @@ static void put_cost(const struct mew_capture *c, struct mew_sink *sink, const s
 {
 	double cost = (double)totals->samples * (double)c->cost_ns * 1e-9;
 	double wall = (double)sink->window_ns * 1e-9;
-	double part = (double)totals->bench_samples * (double)c->cost_ns * 1e-9 / c->config.threads, share = part / wall;
+	double part = (double)totals->bench_samples * (double)c->cost_ns * 1e-9 / c->config.threads,
+		share = part / wall;
 	char note[120];
 
 	if (c->cost_ns == 0) {
@@ -194,7 +196,8 @@ static void put_cost(const struct mew_capture *c, struct mew_sink *sink, const s
 	mew_sink_f64(sink, MEW_FIG_WALL_TIME_CORRECTED, wall - part);
 	if (totals->samples < NOTED_SAMPLES || share <= NOTED_SHARE)
 		return;
-	(void)snprintf(note, sizeof note, "sampling took %d %% of the loop's time: raise the interval", (int)(100 * share));
+	(void)snprintf(note, sizeof note, "sampling took %d %% of the loop's time: raise the interval",
+		       (int)(100 * share));
 	mew_sink_note(sink, note);
 }
 
@@ -355,8 +358,8 @@ int mew_cpu_drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error
 
 	if (c->taken != 0)
 		return mew_error_set(err, MEW_E_LOST,
-				     "the loop replaced the handler of signal %d, which the CPU sampler uses, and samples "
-				     "are lost: let it take another one", c->taken);
+				     "the loop replaced the handler of signal %d, which the CPU sampler uses, and "
+				     "samples are lost: let it take another one", c->taken);
 	totals.rows = calloc(totals.nrows, sizeof *totals.rows);
 	done = totals.rows != NULL && put_all(c, sink, &totals);
 	free(totals.rows);
@@ -368,8 +371,8 @@ int mew_cpu_drain(struct mew_capture *c, struct mew_sink *sink, struct mew_error
 }
 
 /* Constants of the dead process are not at the addresses that it knew them by. */
-int mew_cpu_drain_dead(struct mew_capture *c, uint64_t from_ns, uint64_t until_ns, uint64_t ended_ns, struct mew_sink *sink,
-		       struct mew_error *err)
+int mew_cpu_drain_dead(struct mew_capture *c, uint64_t from_ns, uint64_t until_ns, uint64_t ended_ns,
+		       struct mew_sink *sink, struct mew_error *err)
 {
 	c->cost_why = "a whole program is not held up to calibrate the cost of a sample";
 	c->from_ns = from_ns;

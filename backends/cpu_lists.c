@@ -106,12 +106,13 @@ void mew_cpu_note_crew(struct mew_sink *sink, const struct mew_cpu_crew_losses *
 		mew_sink_note(sink, note);
 	}
 	if (losses->silent > 0 && engine == MEW_CPU_ENGINE_RING) {
-		(void)snprintf(note, sizeof note, "%" PRIu64 " threads of the case gave no sample, though they ran", losses->silent);
+		(void)snprintf(note, sizeof note, "%" PRIu64 " threads of the case gave no sample, though they ran",
+			       losses->silent);
 		mew_sink_note(sink, note);
 	} else if (losses->silent > 0) {
 		(void)snprintf(note, sizeof note,
-			       "%" PRIu64 " threads of the case gave no sample: do they block signal %d?", losses->silent,
-			       mew_cpu_signal_number());
+			       "%" PRIu64 " threads of the case gave no sample: do they block signal %d?",
+			       losses->silent, mew_cpu_signal_number());
 		mew_sink_note(sink, note);
 	}
 	if (losses->unsampled > 0) {

@@ -315,9 +315,9 @@ static bool read_clocks(const struct mew_cpu_thread *t, uint64_t *count_ns, uint
 }
 
 /*
- * Perf's task clock and the CPU clock of the scheduler differ by up to 1 %, as they take process switches and stolen time
- * differently. The figures are of the latter, so the samples are scaled to add up to it. Over a few periods, or where the
- * clocks are far from each other, something came between the two readings: then not.
+ * Perf's task clock and the CPU clock of the scheduler differ by up to 1 %, as they take process switches and stolen
+ * time differently. The figures are of the latter, so the samples are scaled to add up to it. Over a few periods, or
+ * where the clocks are far from each other, something came between the two readings: then not.
  *
  * Samples that were lost at the end have no later one that stands for them.
  */

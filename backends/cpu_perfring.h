@@ -6,8 +6,8 @@
  * whatever comes late or is lost is carried by the next. What the kernel cannot know is whether the thread was paused:
  * it notes the moment of each pause and resume in a log, which is read beside the samples.
  *
- * The period is drawn anew for every few samples, between a half and one and a half of what was asked, so that no loop is
- * in step with it for long.
+ * The period is drawn anew for every few samples, between a half and one and a half of what was asked, so that no loop
+ * is in step with it for long.
  */
 #ifndef MEW_CPU_PERFRING_H
 #define MEW_CPU_PERFRING_H

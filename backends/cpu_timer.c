@@ -121,7 +121,9 @@ static void double_period(struct mew_cpu_thread *t)
 
 /* --- one tick ---------------------------------------------------------------------------------------------------- */
 
-/* Can a walk from here go on? A handler runs on the stack that it interrupted, and its signal frame is there already. */
+/*
+ * Can a walk from here go on? A handler runs on the stack that it interrupted, and its signal frame is there already.
+ */
 static bool may_walk(const struct mew_cpu_thread *t, const struct mew_unwind_regs *regs)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0), lo, hi;

@@ -236,8 +236,8 @@ void mew_cpu_engine_off(const struct mew_cpu_thread *t);
 void mew_cpu_rest_start(struct mew_cpu_thread *t, uint64_t wall_now, uint64_t cpu_now);
 
 /*
- * Wall clock: did this tick find its thread off the processor? The CPU clock is read only where that can be: in a system
- * call, or after a late tick. Context: signal.
+ * Wall clock: did this tick find its thread off the processor? The CPU clock is read only where that can be: in a
+ * system call, or after a late tick. Context: signal.
  */
 bool mew_cpu_rest_is_blocked(struct mew_cpu_thread *t, const void *ucontext, uint64_t wall_now);
 

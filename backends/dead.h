@@ -35,10 +35,10 @@ bool mew_dead_watch_fork(void);
 int mew_memory_drain_dead(struct mew_sink *sink, uintptr_t thread_lo, uintptr_t thread_hi, struct mew_error *err);
 
 /*
- * The same of a CPU capture. ended_ns is of CLOCK_MONOTONIC; samples before from_ns of the window, and from until_ns on, are
- * left out (0: none are).
+ * The same of a CPU capture. ended_ns is of CLOCK_MONOTONIC; samples before from_ns of the window, and from until_ns
+ * on, are left out (0: none are).
  */
-int mew_cpu_drain_dead(struct mew_capture *c, uint64_t from_ns, uint64_t until_ns, uint64_t ended_ns, struct mew_sink *sink,
-		       struct mew_error *err);
+int mew_cpu_drain_dead(struct mew_capture *c, uint64_t from_ns, uint64_t until_ns, uint64_t ended_ns,
+		       struct mew_sink *sink, struct mew_error *err);
 
 #endif

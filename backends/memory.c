@@ -287,7 +287,9 @@ static void push_figures(struct mew_sink *sink)
 	mew_heap_turns_drain(sink);
 }
 
-/* C++ under an allocator with operators of its own is counted only where it calls malloc: the row must not hide that. */
+/*
+ * C++ under an allocator with operators of its own is counted only where it calls malloc: the row must not hide that.
+ */
 static void note_operators(struct mew_sink *sink, const struct mew_hooks_api *api)
 {
 	const char *path = mew_allocator_own_operators(api);
@@ -296,7 +298,8 @@ static void note_operators(struct mew_sink *sink, const struct mew_hooks_api *ap
 	if (path == NULL)
 		return;
 	(void)snprintf(text, sizeof text,
-		       "operator new is that of %.80s and is not counted: link -lmew_hooks_cxx too, or run it with `mew run`",
+		       "operator new is that of %.80s and is not counted: link -lmew_hooks_cxx too, or run it with "
+		       "`mew run`",
 		       mew_allocator_base_name(path));
 	mew_sink_note(sink, text);
 }

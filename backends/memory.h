@@ -161,9 +161,9 @@ MEW_HEAP_INLINE bool mew_heap_admits(const struct mew_heap_thread *self)
 }
 
 /*
- * Usable size of a block, as the allocator says it. glibc's own function also looks at the block behind, which is a cache
- * miss more (on 4096 blocks of mixed sizes 10 ns); where the word in front of a block was seen to hold the same figure
- * (memory.c tries before each capture), that word is read. Context: malloc.
+ * Usable size of a block, as the allocator says it. glibc's own function also looks at the block behind, which is a
+ * cache miss more (on 4096 blocks of mixed sizes 10 ns); where the word in front of a block was seen to hold the same
+ * figure (memory.c tries before each capture), that word is read. Context: malloc.
  */
 #define MEW_HEAP_HEADER_FLAGS ((size_t)7)
 #define MEW_HEAP_HEADER_MAPPED ((size_t)2)
@@ -218,8 +218,8 @@ MEW_HEAP_INLINE void mew_heap_unlock(unsigned *lock)
 }
 
 /*
- * Around a lock that events take too, held outside of one: a signal handler that calls the allocator in between would wait
- * for its own thread for ever. Its calls are passed on and count as lost. Returns what end is given. Context: any.
+ * Around a lock that events take too, held outside of one: a signal handler that calls the allocator in between would
+ * wait for its own thread for ever. Its calls are passed on and count as lost. Returns what end is given. Context: any.
  */
 MEW_HEAP_INLINE unsigned char mew_heap_account_begin(void)
 {
@@ -242,7 +242,10 @@ extern const struct mew_malloc_family mew_heap_count_family;
 /* Open and close the window. Context: outside events; close: under mew_heap.lock, for whoever is past `alone`. */
 void mew_heap_window_open(void);
 void mew_heap_window_close(void);
-/* The window of another process, whose variable is mapped here; or of this one, in the middle of an event. Context: any. */
+/*
+ * The window of another process, whose variable is mapped here; or of this one, in the middle of an event. Context:
+ * any.
+ */
 void mew_heap_open_from_outside(struct mew_heap *heap);
 
 /* Give the calling thread its share before the window, or take it back at the thread's end. Context: outside events. */
@@ -274,8 +277,8 @@ void mew_heap_turns_drain(struct mew_sink *sink);
 extern const struct mew_malloc_family mew_heap_capture_family;
 
 /*
- * Reserve the tables. They stay until the capture after the next is opened: events that began in the window may end late.
- * Returns 0 or -1 without memory.
+ * Reserve the tables. They stay until the capture after the next is opened: events that began in the window may end
+ * late. Returns 0 or -1 without memory.
  */
 int mew_heap_capture_open(uintptr_t entry_lo, uintptr_t entry_hi);
 /* Learn the calling thread's stack. Returns 0 or -1. Context: outside events; may allocate. */
@@ -291,7 +294,7 @@ void mew_heap_capture_drain(struct mew_sink *sink, const struct mew_hooks_api *a
 uint64_t mew_heap_capture_stackless(void);
 size_t mew_heap_capture_bytes(void);
 
-/* --- jemalloc's own figures (memory_jemalloc.c) -------------------------------------------------------------------- */
+/* --- jemalloc's own figures (memory_jemalloc.c) ------------------------------------------------------------------- */
 
 /* Read them at the edges of the window, if the allocator is jemalloc. Context: hooks not armed; may allocate. */
 void mew_heap_jemalloc_open(const struct mew_hooks_api *api);
@@ -299,7 +302,7 @@ void mew_heap_jemalloc_close(void);
 /* Push them, or why there are none. Context: drain. */
 void mew_heap_jemalloc_drain(struct mew_sink *sink);
 
-/* --- mappings (memory_mapped.c) and pools (memory_pools.c) --------------------------------------------------------- */
+/* --- mappings (memory_mapped.c) and pools (memory_pools.c) -------------------------------------------------------- */
 
 /*
  * Open and close the window of the series, and push its figures: with a reason where they cannot be had, which leaves
@@ -313,7 +316,10 @@ void mew_heap_mapped_drain(struct mew_sink *sink);
 void mew_heap_mapped_close(void);
 void mew_heap_mapped_static(struct mew_kept_static *s);
 size_t mew_heap_mapped_bytes(void); /* in use for it; after the window */
-/* What was begun counts or not from now on; `variable`: of mew_heap_mapped_static() in another process, NULL: of this one. Context: any. */
+/*
+ * What was begun counts or not from now on; `variable`: of mew_heap_mapped_static() in another process, NULL: of this
+ * one. Context: any.
+ */
 void mew_heap_mapped_gate(void *variable, bool open);
 
 void mew_heap_pools_begin(const struct mew_hooks_api *api);

@@ -128,8 +128,8 @@ void mew_heap_capture_leave(struct mew_heap_thread *self)
 }
 
 /*
- * The stack above a hook, by a walk. Its leaf is the call of the allocator: that call's last byte, so that it reads as an
- * exact place. Of its own and out of line, for the room that its notes need on the stack.
+ * The stack above a hook, by a walk. Its leaf is the call of the allocator: that call's last byte, so that it reads as
+ * an exact place. Of its own and out of line, for the room that its notes need on the stack.
  *
  * regs     where the walk begins; sp in the frame of the caller
  * Returns  the stack's number; 0 for none

@@ -17,17 +17,17 @@ static int why_absent(struct mew_error *err)
 {
 	if (mew_allocator_is_static())
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "this program is linked statically, so nothing can come between it and its malloc: link "
-				     "it without -static");
+				     "this program is linked statically, so nothing can come between it and its "
+				     "malloc: link it without -static");
 	if (dlsym(RTLD_DEFAULT, "mew_hooks_api") != NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
 				     "the libmew_hooks in this process is of another version than libmew: install "
 				     "both from one build");
 	if (mew_allocator_is_privileged())
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "this program runs with the privileges of its file (setuid, setgid or capabilities), "
-				     "and the loader preloads nothing into it: measure a copy without them, or link it "
-				     "with -lmew_hooks");
+				     "this program runs with the privileges of its file (setuid, setgid or "
+				     "capabilities), and the loader preloads nothing into it: measure a copy without "
+				     "them, or link it with -lmew_hooks");
 	return mew_error_set(err, MEW_E_UNSUPPORTED,
 			     "libmew_hooks is not in this process: add -lmew_hooks before other libraries "
 			     "(pkg-config --libs mew does) or run it with `mew run`");
@@ -36,8 +36,8 @@ static int why_absent(struct mew_error *err)
 static int has_own_malloc(const char *program, struct mew_error *err)
 {
 	return mew_error_set(err, MEW_E_UNSUPPORTED,
-			     "%s defines malloc itself (an allocator that is linked in statically?), and its calls go there "
-			     "before any library: link that allocator as a shared library", program);
+			     "%s defines malloc itself (an allocator that is linked in statically?), and its calls go "
+			     "there before any library: link that allocator as a shared library", program);
 }
 
 /* The hooks are there, and calls of libc do not come to them. */
@@ -49,8 +49,8 @@ static int why_not_first(struct mew_error *err)
 	if (mew_allocator_in_program(address))
 		return has_own_malloc(path, err);
 	return mew_error_set(err, MEW_E_UNSUPPORTED,
-			     "libmew_hooks is loaded but not first, malloc is that of %s: put -lmew_hooks before it, or run "
-			     "it with `mew run`", path);
+			     "libmew_hooks is loaded but not first, malloc is that of %s: put -lmew_hooks before it, "
+			     "or run it with `mew run`", path);
 }
 
 /* Looked up once: a program does not change its mind, and its symbol table may be large. */

@@ -3,8 +3,8 @@
  * Layer L3; the functions of the family run in place of mmap, munmap and mremap: any thread, signal handlers too.
  *
  * The tracked address space is a set of ranges: whatever is added covers what was there, so a fixed mapping replaces
- * and a partial release splits. Neighbours are joined, as the kernel joins them. The array is sorted downwards, for that is
- * the order in which the kernel hands addresses out: a new range mostly goes to its end.
+ * and a partial release splits. Neighbours are joined, as the kernel joins them. The array is sorted downwards, for
+ * that is the order in which the kernel hands addresses out: a new range mostly goes to its end.
  *
  * Order against other threads, who may get an address the moment it is released: what leaves is taken out before the
  * system call, and put back where that failed; what comes is entered after it. The lock is never held over the call.

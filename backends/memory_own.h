@@ -5,7 +5,10 @@
 #ifndef MEW_MEMORY_OWN_H
 #define MEW_MEMORY_OWN_H
 
-/* From here to the end the calling thread's calls of the allocator are none of the program's. Returns what end is given. */
+/*
+ * From here to the end the calling thread's calls of the allocator are none of the program's. Returns what end is
+ * given.
+ */
 unsigned char mew_heap_own_begin(void);
 void mew_heap_own_end(unsigned char was);
 

@@ -1,6 +1,7 @@
 /*
- * memory_turns.c - what single iterations did: how often each allocated, and whether the heap grows from one to the next.
- * Layer L3. A benchmark thread at the end of each turn of its loop, in the window but outside malloc: no heap here.
+ * memory_turns.c - what single iterations did: how often each allocated, and whether the heap grows from one to the
+ * next. Layer L3. A benchmark thread at the end of each turn of its loop, in the window but outside malloc: no heap
+ * here.
  *
  * With one benchmark thread a turn has what the whole process allocated since the last one; with several, what its own
  * thread did, since the turns of others overlap it.
@@ -161,7 +162,8 @@ static void drain_sequence(struct mew_sink *sink)
 	static const int figures[] = { MEW_FIG_ALLOCATIONS_FIRST, MEW_FIG_ALLOCATIONS_MIN, MEW_FIG_ALLOCATIONS_MAX,
 				       MEW_FIG_STEADY };
 	const char *why = turns.turns == 0    ? "no iteration was completed in the window"
-			  : turns.largest > 1 ? "MEW_LOOP_BATCH runs several iterations in a turn: single ones are not seen"
+			  : turns.largest > 1 ? "MEW_LOOP_BATCH runs several iterations in a turn: single ones are not "
+						"seen"
 					      : NULL;
 
 	for (size_t i = 0; why != NULL && i < MEW_COUNTOF(figures); i++)

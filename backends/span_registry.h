@@ -30,7 +30,9 @@ void mew_spans_drop(struct mew_span *span, const void *frame);
 /* Discard the dead spans of the calling thread, so that they do not keep the hooks armed. `frame` as above. */
 void mew_spans_sweep(const void *frame);
 
-/* Calls of the malloc family by the calling thread belong to mew from here on, or no longer. Returns what held before. */
+/*
+ * Calls of the malloc family by the calling thread belong to mew from here on, or no longer. Returns what held before.
+ */
 bool mew_spans_keep_out(bool out);
 
 /*

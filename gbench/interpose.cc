@@ -1,6 +1,6 @@
 /*
- * interpose.cc - libmew_gbench: functions of the shared Google Benchmark, in front of it. Linked before it, or preloaded.
- * Layer L6. Compiled against the release that is installed, and refuses another one.
+ * interpose.cc - libmew_gbench: functions of the shared Google Benchmark, in front of it. Linked before it, or
+ * preloaded. Layer L6. Compiled against the release that is installed, and refuses another one.
  */
 #include "config.h"
 
@@ -21,7 +21,8 @@ template <class F> F next(const char *symbol)
 
 	static_assert(sizeof address == sizeof function, "code and data addresses have one size");
 	if (address == nullptr) {
-		(void)fprintf(stderr, "mew: libmew_gbench is in this program, and Google Benchmark (libbenchmark) has no %s\n", symbol);
+		(void)fprintf(stderr, "mew: libmew_gbench is in this program, and Google Benchmark (libbenchmark) has "
+				      "no %s\n", symbol);
 		abort();
 	}
 	memcpy(&function, &address, sizeof function);
@@ -55,8 +56,8 @@ bool check()
 	if (dladdr(dlsym(RTLD_NEXT, "_ZN9benchmark22RunSpecifiedBenchmarksEv"), &info) == 0 || fits(info.dli_fname))
 		return true;
 	(void)snprintf(text, sizeof text,
-		       "libmew_gbench was built for Google Benchmark %s, the program has %.80s: build mew with that one, or include "
-		       "<mew/gbench.hpp> in the program", MEW_GBENCH_VERSION, info.dli_fname);
+		       "libmew_gbench was built for Google Benchmark %s, the program has %.80s: build mew with that "
+		       "one, or include <mew/gbench.hpp> in the program", MEW_GBENCH_VERSION, info.dli_fname);
 	mew_guest_refuse(text);
 	return false;
 }

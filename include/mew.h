@@ -155,7 +155,8 @@ MEW_API uint64_t mew_loop_turn_(struct mew_state *st);
  * MEW_LOOP(st) { ... }            the timing loop: one iteration per turn; everything else is outside the figures
  * MEW_LOOP_BATCH(st, n) { ... }   n iterations per turn, n >= 1; what really ran is counted, overshoot included
  *
- * The counter lives in a register: a turn costs one decrement and one jump. The empty asm keeps an empty body from being deleted.
+ * The counter lives in a register: a turn costs one decrement and one jump. The empty asm keeps an empty body from
+ * being deleted.
  */
 #define MEW_LOOP(st) MEW_LOOP_BATCH(st, 1)
 #define MEW_LOOP_BATCH(st, n)                                                                                          \
@@ -177,7 +178,10 @@ static inline __attribute__((always_inline)) void mew_turn_mark_(void)
 MEW_API void mew_pause(struct mew_state *st);
 MEW_API void mew_resume(struct mew_state *st);
 
-/* MEW_PAUSED(st) { ... }: paused for the block, resumed on every way out of it but longjmp; a break leaves this block only. */
+/*
+ * MEW_PAUSED(st) { ... }: paused for the block, resumed on every way out of it but longjmp; a break leaves this block
+ * only.
+ */
 #define MEW_PAUSED(st) MEW_PAUSED_IN_(st, MEW_JOIN_(mew_paused_, __LINE__), MEW_JOIN_(mew_once_, __LINE__))
 #define MEW_PAUSED_IN_(st, paused, once)                                                                               \
 	for (struct mew_state *paused __attribute__((cleanup(mew_paused_end_))) = mew_paused_begin_(st),               \
@@ -219,7 +223,9 @@ static inline __attribute__((always_inline)) void mew_clobber(void)
 	__asm__ volatile("" : : : "memory");
 }
 
-/* Which case of the family this is; 0 for an entry without cases. Its label; NULL without cases. Context: body thread. */
+/*
+ * Which case of the family this is; 0 for an entry without cases. Its label; NULL without cases. Context: body thread.
+ */
 MEW_API size_t mew_case_index(const struct mew_state *st);
 MEW_API const char *mew_case_label(const struct mew_state *st);
 
@@ -259,7 +265,10 @@ MEW_API void mew_set_label(struct mew_state *st, const char *label);
  */
 MEW_API void mew_set_iteration_time(struct mew_state *st, double seconds);
 
-/* The case does not apply here (skip) or is wrong (fail): a row with the reason and without figures. The text is copied. */
+/*
+ * The case does not apply here (skip) or is wrong (fail): a row with the reason and without figures. The text is
+ * copied.
+ */
 MEW_API void mew_skip(struct mew_state *st, const char *why);
 MEW_API void mew_fail(struct mew_state *st, const char *why);
 MEW_API void mew_fail_exception_(struct mew_state *st, const char *what);
@@ -268,10 +277,13 @@ MEW_API void mew_fail_exception_(struct mew_state *st, const char *what);
 
 /* Bits of `present`, and the argument of the *_why functions. Numbers are never reused. */
 enum mew_time_figure {
-	MEW_FIG_MEDIAN_NS, MEW_FIG_MEDIAN_LOW_NS, MEW_FIG_MEDIAN_HIGH_NS, MEW_FIG_MEAN_NS, MEW_FIG_STDDEV_NS, MEW_FIG_MAD_NS,
-	MEW_FIG_MIN_NS, MEW_FIG_MAX_NS, MEW_FIG_P90_NS, MEW_FIG_P99_NS, MEW_FIG_CPU_NS, MEW_FIG_ITERATIONS, MEW_FIG_LOOPS,
+	MEW_FIG_MEDIAN_NS, MEW_FIG_MEDIAN_LOW_NS, MEW_FIG_MEDIAN_HIGH_NS, MEW_FIG_MEAN_NS, MEW_FIG_STDDEV_NS,
+	MEW_FIG_MAD_NS,
+	MEW_FIG_MIN_NS, MEW_FIG_MAX_NS, MEW_FIG_P90_NS, MEW_FIG_P99_NS, MEW_FIG_CPU_NS, MEW_FIG_ITERATIONS,
+	MEW_FIG_LOOPS,
 	MEW_FIG_SAMPLES, MEW_FIG_REPETITIONS, MEW_FIG_PROCESSES, MEW_FIG_BYTES_PER_SECOND, MEW_FIG_ITEMS_PER_SECOND,
-	MEW_FIG_CONTEXT_SWITCHES, MEW_FIG_MIGRATIONS, MEW_FIG_PAGE_FAULTS, MEW_FIG_LOOP_OVERHEAD_NS, MEW_FIG_CLOCK_COST_NS
+	MEW_FIG_CONTEXT_SWITCHES, MEW_FIG_MIGRATIONS, MEW_FIG_PAGE_FAULTS, MEW_FIG_LOOP_OVERHEAD_NS,
+	MEW_FIG_CLOCK_COST_NS
 };
 enum mew_memory_figure {
 	MEW_FIG_PEAK_BYTES, MEW_FIG_TOTAL_BYTES, MEW_FIG_TOTAL_ALLOCATIONS, MEW_FIG_MEMORY_ITERATIONS,
@@ -290,8 +302,10 @@ enum mew_memory_figure {
 enum mew_cpu_figure {
 	MEW_FIG_WALL_TIME, MEW_FIG_CPU_TIME, MEW_FIG_SAMPLE_COUNT, MEW_FIG_SAMPLE_WEIGHT, MEW_FIG_TOP_FUNCTION,
 	MEW_FIG_TOP_FUNCTION_TOTAL_SELF_TIME, MEW_FIG_TOP_FUNCTION_SHARE, MEW_FIG_TOP_FUNCTION_SHARE_LOW,
-	MEW_FIG_TOP_FUNCTION_SHARE_HIGH, MEW_FIG_INTERVAL, MEW_FIG_EFFECTIVE_INTERVAL, MEW_FIG_CPU_ITERATIONS, MEW_FIG_CPU_LOST,
-	MEW_FIG_TRUNCATED, MEW_FIG_UNRESOLVED, MEW_FIG_CLOCK, MEW_FIG_ENGINE, MEW_FIG_ENGINE_REASON, MEW_FIG_OFF_CPU_TIME,
+	MEW_FIG_TOP_FUNCTION_SHARE_HIGH, MEW_FIG_INTERVAL, MEW_FIG_EFFECTIVE_INTERVAL, MEW_FIG_CPU_ITERATIONS,
+	MEW_FIG_CPU_LOST,
+	MEW_FIG_TRUNCATED, MEW_FIG_UNRESOLVED, MEW_FIG_CLOCK, MEW_FIG_ENGINE, MEW_FIG_ENGINE_REASON,
+	MEW_FIG_OFF_CPU_TIME,
 	MEW_FIG_BLOCKED_WEIGHT, MEW_FIG_SAMPLER_COST, MEW_FIG_WALL_TIME_CORRECTED, MEW_FIG_BY_THREAD, MEW_FIG_STOPS,
 	MEW_FIG_CYCLES, MEW_FIG_INSTRUCTIONS, MEW_FIG_CACHE_MISSES, MEW_FIG_BRANCH_MISSES,
 	MEW_FIG_CPU_BY_FUNCTION
@@ -299,7 +313,8 @@ enum mew_cpu_figure {
 
 /*
  * Rows. They are read through pointers only; new members come at the end. A member is meaningful when its bit
- * (1 << figure) is set in `present`; otherwise the *_why function says why it is absent. Strings live as long as the row.
+ * (1 << figure) is set in `present`; otherwise the *_why function says why it is absent. Strings live as long as the
+ * row.
  */
 #define MEW_ROW_HEAD_                                                                                                  \
 	const char *key;      /* "name" or "name/case:<i>" */                                                          \
@@ -576,7 +591,8 @@ struct mew_cpu_options {
 MEW_API struct mew_results *mew_run_with(const struct mew_entry *entries, const struct mew_run_options *options);
 MEW_API struct mew_memory_profiles *mew_memory_profile_with(const struct mew_entry *entries,
 							     const struct mew_memory_options *options);
-MEW_API struct mew_cpu_profiles *mew_cpu_profile_with(const struct mew_entry *entries, const struct mew_cpu_options *options);
+MEW_API struct mew_cpu_profiles *mew_cpu_profile_with(const struct mew_entry *entries,
+						      const struct mew_cpu_options *options);
 
 /*
  * The benchmark program's main: takes the flags of `mew run`, prints tables, returns the exit code (see mew(1)).
@@ -595,7 +611,7 @@ MEW_API int mew_main(int argc, char **argv);
 MEW_API int mew_stack_register(const void *lo, const void *hi);
 MEW_API int mew_stack_unregister(const void *lo);
 
-/* --- spans and budgets: allocations of any code, in any test framework --------------------------------------------- */
+/* --- spans and budgets: allocations of any code, in any test framework -------------------------------------------- */
 
 #include "mew/span.h"
 
@@ -604,7 +620,10 @@ MEW_API int mew_stack_unregister(const void *lo);
 #include "mew/cxx.hpp"
 #else
 
-/* mew_run(entries, .min_time = 0.1), mew_memory_profile(entries, 100, .flamegraph = "m.html"), mew_cpu_profile(entries, ...) */
+/*
+ * mew_run(entries, .min_time = 0.1), mew_memory_profile(entries, 100, .flamegraph = "m.html"), mew_cpu_profile(entries,
+ * ...)
+ */
 #define mew_run(...) MEW_RUN_(__VA_ARGS__, .zero_ = 0)
 #define MEW_RUN_(entries, ...)                                                                                         \
 	mew_run_with((entries), &(const struct mew_run_options){ .size = sizeof(struct mew_run_options), __VA_ARGS__ })

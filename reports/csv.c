@@ -2,8 +2,8 @@
  * csv.c - one line per case and one column per figure, for spreadsheets and data frames.
  * Layer L5. Reads a sealed model.
  *
- * RFC 4180 with LF line ends, UTF-8, a head line, a '.' as decimal point. Columns: key, label, program, threads; allocator, where
- * several were asked for; for
+ * RFC 4180 with LF line ends, UTF-8, a head line, a '.' as decimal point. Columns: key, label, program, threads;
+ * allocator, where several were asked for; for
  * each of time, memory and cpu KIND_status ("MEW_OK", ...), KIND_reason and KIND_FIGURE in base units, so the unit is
  * in the name (time_median_ns, memory_peak_bytes, cpu_wall_time in seconds); then counter_NAME for each counter that
  * any body set. The columns up to the counters are the same in every file. What was not measured is an empty field,

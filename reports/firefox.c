@@ -2,8 +2,8 @@
  * firefox.c - a processed profile for profiler.firefox.com, one file for all cases.
  * Layer L5. Reads a sealed model; the same model gives the same bytes.
  *
- * Version 57 of the processed format: a reader refuses what is newer than itself and upgrades what is older, and this is
- * the newest that readers outside the Profiler take too. A case is a process and has these threads:
+ * Version 57 of the processed format: a reader refuses what is newer than itself and upgrades what is older, and this
+ * is the newest that readers outside the Profiler take too. A case is a process and has these threads:
  *
  *   "CASE, thread N"             samples in time order, weights in milliseconds; time on a processor is 0 for samples
  *                                whose thread was blocked
@@ -466,7 +466,8 @@ static int write_firefox(const struct mew_report_input *in, struct mew_writer *w
 		put_file(&f);
 	mew_shown_functions_fini(&f.shown);
 	mew_strings_fini(&f.strings);
-	return f.failed ? mew_error_set(err, MEW_E_NOMEM, "the Firefox profile could not be written: out of memory") : MEW_OK;
+	return f.failed ? mew_error_set(err, MEW_E_NOMEM, "the Firefox profile could not be written: out of memory") :
+	       MEW_OK;
 }
 
 const struct mew_report mew_report_firefox = {

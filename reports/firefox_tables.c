@@ -330,7 +330,8 @@ static void put_address(struct mew_json *j, const struct mew_firefox_tables *t, 
 static void put_frame_table(struct mew_json *j, const struct mew_firefox_tables *t, const struct locals *l)
 {
 	enum { ADDRESS, DEPTH, CATEGORY, FUNCTION, SYMBOL, LINE, COLUMNS };
-	static const char *const keys[COLUMNS] = { "address", "inlineDepth", "category", "func", "nativeSymbol", "line" };
+	static const char *const keys[COLUMNS] = { "address", "inlineDepth", "category", "func", "nativeSymbol",
+						   "line" };
 	static const int zero = 0;
 
 	begin_table(j, "frameTable", t->nframes);
@@ -342,7 +343,8 @@ static void put_frame_table(struct mew_json *j, const struct mew_firefox_tables 
 			if (column == ADDRESS)
 				put_address(j, t, f);
 			else if (column == SYMBOL)
-				put_number_or_null(j, has_address(t, f) ? l->symbols.of[f->outer] : UINT32_MAX, UINT32_MAX);
+				put_number_or_null(j, has_address(t, f) ? l->symbols.of[f->outer] : UINT32_MAX,
+						   UINT32_MAX);
 			else if (column == LINE)
 				put_number_or_null(j, f->line, 0);
 			else

@@ -152,7 +152,8 @@ static int number_them(struct mew_shown_functions *f, struct table *t)
 	return 0;
 }
 
-static void add_case(struct table *t, struct mew_shown_functions *f, const struct mew_model *m, const struct mew_case *c)
+static void add_case(struct table *t, struct mew_shown_functions *f, const struct mew_model *m,
+		     const struct mew_case *c)
 {
 	for (size_t k = 0; k < c->nsamples; k++)
 		add_stack(t, f, m, c->samples[k].stack);

@@ -2,11 +2,12 @@
  * gbench.c - results as Google Benchmark writes them with --benchmark_format=json, for compare.py and its kin.
  * Layer L5. Reads a sealed model.
  *
- * An object of `context` and `benchmarks`. A row of run_type "iteration" is one repetition, that is one block of samples
- * of one process; rows of a case share a name, the key, by which readers pair them. From two repetitions on, four rows
- * of run_type "aggregate" follow: mean, median, stddev and cv of the repetitions (cv is a fraction). Times are always in
- * ns of one iteration, real_time and cpu_time are always there, and nothing is null: readers stumble over all of that.
- * What was not measured is 0 in these two, and named in "mew.skipped". A failed case is a row with error_occurred.
+ * An object of `context` and `benchmarks`. A row of run_type "iteration" is one repetition, that is one block of
+ * samples of one process; rows of a case share a name, the key, by which readers pair them. From two repetitions on,
+ * four rows of run_type "aggregate" follow: mean, median, stddev and cv of the repetitions (cv is a fraction). Times
+ * are always in ns of one iteration, real_time and cpu_time are always there, and nothing is null: readers stumble over
+ * all of that. What was not measured is 0 in these two, and named in "mew.skipped". A failed case is a row with
+ * error_occurred.
  *
  * Figures that mean the same have Google Benchmark's names (allocs_per_iter, max_bytes_used, total_allocated_bytes,
  * net_heap_growth, bytes_per_second, items_per_second); every other number of the catalogue is KIND.FIGURE; counters
@@ -201,7 +202,8 @@ static bool is_taken(const char *name)
 {
 	static const char *const names[] = {
 		"name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions",
-		"repetition_index", "threads", "iterations", "real_time", "cpu_time", "time_unit", "label", "aggregate_name",
+		"repetition_index", "threads", "iterations", "real_time", "cpu_time", "time_unit", "label",
+		"aggregate_name",
 		"aggregate_unit", "error_occurred", "error_message", "skipped", "skip_message", "big_o", "rms",
 		"bytes_per_second", "items_per_second", "allocs_per_iter", "max_bytes_used", "total_allocated_bytes",
 		"net_heap_growth",

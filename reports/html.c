@@ -11,8 +11,8 @@
  *
  *   last       where source was asked for: the lines around hot ones (html_source.h); the header's `sources` says which
  *
- * A row is { status, reason, profiler, values by the order of `figures`, absent: { place: reason } }. A figure is [name,
- * unit, help], a list has its columns as fourth, and its value is a list of rows, each a list of values.
+ * A row is { status, reason, profiler, values by the order of `figures`, absent: { place: reason } }. A figure is
+ * [name, unit, help], a list has its columns as fourth, and its value is a list of rows, each a list of values.
  * The samples are numbers: count of runs, and per run its process, repetition, loops, count and the raw nanoseconds.
  */
 #include "config.h"

@@ -90,7 +90,8 @@ static bool find_hot(struct sources *s, const struct mew_model *m)
 			const struct mew_line *line = &m->lines[l->first_line + k];
 
 			if (line->line != 0 && *m->functions[line->function].file != '\0')
-				s->hot[s->nhot++] = (struct hot){ m->functions[line->function].file, line->line, weights[i] };
+				s->hot[s->nhot++] = (struct hot){ m->functions[line->function].file, line->line,
+								  weights[i] };
 		}
 	}
 	free(weights);
@@ -109,7 +110,8 @@ static char *bytes_of(const char *name, size_t *size)
 
 	if (file == NULL)
 		return NULL;
-	if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < (off_t)FILE_BYTES_MAX)
+	if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+	    st.st_size < (off_t)FILE_BYTES_MAX)
 		bytes = malloc((size_t)st.st_size + 1);
 	if (bytes != NULL) {
 		*size = fread(bytes, 1, (size_t)st.st_size, file);

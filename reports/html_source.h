@@ -12,9 +12,9 @@
 #define MEW_HTML_SOURCE_BYTES (256u * 1024u)  /* of text in a report, at most */
 
 /*
- * Write {"file name": [[first line, ["text", ...]], ...], ...} as JSON: the lines that stacks of samples and allocations go
- * through, the heaviest first until the room is full, each with what stands around it. Files that cannot be read (they lie
- * elsewhere, or are no regular files) are left out.
+ * Write {"file name": [[first line, ["text", ...]], ...], ...} as JSON: the lines that stacks of samples and
+ * allocations go through, the heaviest first until the room is full, each with what stands around it. Files that cannot
+ * be read (they lie elsewhere, or are no regular files) are left out.
  *
  * Returns  0, or -1 without memory; what the writer meets stays in the writer
  * Context  opens files, allocates

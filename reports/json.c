@@ -291,7 +291,8 @@ static void put_samples(struct mew_json *j, const struct mew_case *c)
 			if (k == 0)
 				put_index(j, s->stack);
 			else
-				put_u64(j, k == 1 ? s->thread : k == 2 ? s->time_ns : k == 3 ? s->weight_ns : s->blocked);
+				put_u64(j, k == 1 ? s->thread : k == 2 ? s->time_ns : k == 3 ? s->weight_ns :
+					s->blocked);
 		}
 		mew_json_array_end(j);
 	}

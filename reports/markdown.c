@@ -4,8 +4,8 @@
  *
  * A heading and a table for each kind, units in the head, numbers to the right; a failed case is a row with its reason.
  * Nothing that a program's names contain is taken for Markdown, HTML or a mention: names stand in code spans, or, where
- * a span cannot hold them, in <code> with character references; sentences are escaped. Long names lose their middle. The
- * first line is a comment by which a bot finds its own text again.
+ * a span cannot hold them, in <code> with character references; sentences are escaped. Long names lose their middle.
+ * The first line is a comment by which a bot finds its own text again.
  */
 #include "config.h"
 
@@ -56,7 +56,8 @@ static void put_code(struct mew_writer *w, const char *text)
 	mew_write_text(w, "</code>");
 }
 
-static void put_cut(struct mew_writer *w, const char *text, size_t columns, void (*put)(struct mew_writer *, const char *))
+static void put_cut(struct mew_writer *w, const char *text, size_t columns,
+		    void (*put)(struct mew_writer *, const char *))
 {
 	char *clean = mew_text_clean(text);
 	char *cut = clean == NULL ? NULL : mew_text_cut(clean, columns, true);

@@ -2,18 +2,18 @@
  * otlp.c - results as OpenTelemetry metrics in OTLP/JSON: what `POST /v1/metrics` of a collector takes.
  * Layer L5. Reads a sealed model.
  *
- * One object: { resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics }] }] } by the proto3 JSON mapping: keys in
- * lowerCamelCase, 64-bit integers as strings, enumerators as numbers, nothing that is not finite. A metric is a figure of
- * the catalogue, "mew.KIND.FIGURE" with its UCUM unit, and its points are the cases:
+ * One object: { resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics }] }] } by the proto3 JSON mapping: keys
+ * in lowerCamelCase, 64-bit integers as strings, enumerators as numbers, nothing that is not finite. A metric is a
+ * figure of the catalogue, "mew.KIND.FIGURE" with its UCUM unit, and its points are the cases:
  *
  *   sum         counts of events over the window (allocations, iterations): delta, monotonic
  *   histogram   "mew.time.iteration" from the samples of measurement/value; "mew.memory.size_histogram"
  *   gauge       everything else, "mew.counter" included: what bodies set
  *
  * Attributes of a point: mew.case (the key), mew.pass (time, memory, cpu), mew.label, mew.program, mew.threads; of the
- * resource: service.name (the program), host.arch, os.description and mew.environment.FACT. Points reach from the date of
- * the run over the time that its samples took; without a date both ends are 0, which stands for unknown. Failed rows have
- * no points.
+ * resource: service.name (the program), host.arch, os.description and mew.environment.FACT. Points reach from the date
+ * of the run over the time that its samples took; without a date both ends are 0, which stands for unknown. Failed rows
+ * have no points.
  */
 #include "config.h"
 

@@ -27,7 +27,9 @@ struct mew_otlp_histogram {
 
 /* Fill from a case; false where it has no such distribution. */
 typedef bool mew_otlp_histogram_fn(struct mew_otlp_histogram *h, const struct mew_case *c);
-/* Nanoseconds of an iteration, the samples of measurement/value; bounds lie at most an eighth apart in a narrow range. */
+/*
+ * Nanoseconds of an iteration, the samples of measurement/value; bounds lie at most an eighth apart in a narrow range.
+ */
 mew_otlp_histogram_fn mew_otlp_times;
 /* Sizes of allocations, the row's power-of-two classes. */
 mew_otlp_histogram_fn mew_otlp_sizes;

@@ -8,13 +8,13 @@
  *            each stack, thread and state of the thread, with the labels case, thread and, where it was not on a
  *            processor, state=blocked
  *   memory   alloc_objects/count, alloc_space/bytes, inuse_space/bytes (alive at the end) and peak_space/bytes (alive at
- *            the high-water mark), which is shown first; label case. How many blocks of a stack were alive is not in the
- *            model, so there is no inuse_objects.
+ *            the high-water mark), which is shown first; label case. How many blocks of a stack were alive is not in
+ *            the model, so there is no inuse_objects.
  *
  * Values are whole and exact as far as mew is: nothing is left to scale. A location is one place of the model, with its
- * inlined functions, innermost first; so readers keep them apart from their callers. Addresses of a process mean nothing
- * to another: the modules are laid out one behind the other, at each a place has the offset it has in its module.
- * Names are whole in the file, so mappings say that nothing is left to look up.
+ * inlined functions, innermost first; so readers keep them apart from their callers. Addresses of a process mean
+ * nothing to another: the modules are laid out one behind the other, at each a place has the offset it has in its
+ * module. Names are whole in the file, so mappings say that nothing is left to look up.
  */
 #include "config.h"
 
@@ -342,7 +342,8 @@ static void put_comments(struct profile *p)
 	put_comment(p, p->title);
 	put_comment(p, p->kind == MEW_KIND_CPU ?
 			       "values are the time that samples stand for; a late one stands for all that it missed" :
-			       "values are counts of all blocks that the timing loop (or a recorded program) allocated, not samples");
+			       "values are counts of all blocks that the timing loop (or a recorded program) "
+			       "allocated, not samples");
 	put_comment(p, "modules are laid out one behind the other; addresses are not those of the process");
 	for (size_t i = 0; p->facts != NULL && i < p->m->nfacts; i++)
 		if (asprintf(&p->facts[i], "%s: %s", p->m->facts[i].name, p->m->facts[i].value) >= 0)
@@ -453,7 +454,8 @@ static int write_pprof(const struct mew_report_input *in, struct mew_writer *w, 
 	if (in->only_case >= in->model->ncases ||
 	    (in->only_kind != MEW_KIND_MEMORY && in->only_kind != MEW_KIND_CPU))
 		return mew_error_set(err, MEW_E_INVALID,
-				     "pprof profiles exist for the memory and cpu rows of a case; run with --memory or --cpu");
+				     "pprof profiles exist for the memory and cpu rows of a case; run with --memory or "
+				     "--cpu");
 	title = mew_case_title(in->model, &in->model->cases[in->only_case]);
 	p = calloc(1, sizeof *p);
 	if (p != NULL && title != NULL) {

@@ -20,8 +20,8 @@ const struct mew_row_head *mew_rows_of(const struct mew_case *c, enum mew_kind k
 char *mew_rows_name(const struct mew_case *c);
 
 /*
- * The ends of a figure's interval where the catalogue has them: x_low and x_high for x, y_low_ns and y_high_ns for y_ns.
- * False where there are none, or the row has not both.
+ * The ends of a figure's interval where the catalogue has them: x_low and x_high for x, y_low_ns and y_high_ns for
+ * y_ns. False where there are none, or the row has not both.
  */
 bool mew_rows_interval(enum mew_kind kind, const struct mew_row_head *row, const struct mew_figure *figure, double *low,
 		       double *high);

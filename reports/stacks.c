@@ -114,8 +114,8 @@ static size_t merge(struct mew_stack_sum *sums, size_t n)
 	return kept;
 }
 
-struct mew_stack_sum *mew_stack_sums(const struct mew_model *m, const struct mew_case *c, enum mew_kind kind, bool apart,
-				     size_t *n)
+struct mew_stack_sum *mew_stack_sums(const struct mew_model *m, const struct mew_case *c, enum mew_kind kind,
+				     bool apart, size_t *n)
 {
 	size_t count = kind == MEW_KIND_CPU ? c->nsamples : c->nheap_stacks;
 	struct mew_stack_sum *sums = calloc(count + 1, sizeof *sums);

@@ -73,8 +73,8 @@ uint64_t mew_stack_plus(uint64_t a, uint64_t b);
  * Returns  ascending by stack, thread and state, what has no stack last; freed by free(); NULL without memory
  * Context  any thread
  */
-struct mew_stack_sum *mew_stack_sums(const struct mew_model *m, const struct mew_case *c, enum mew_kind kind, bool apart,
-				     size_t *n);
+struct mew_stack_sum *mew_stack_sums(const struct mew_model *m, const struct mew_case *c, enum mew_kind kind,
+				     bool apart, size_t *n);
 
 struct mew_stack_metric {
 	const char *what; /* "memory at the peak" */

@@ -100,7 +100,8 @@ static void put_notes(const struct mew_table *t)
 
 		if (row == NULL)
 			continue;
-		if (row->reason != NULL && (row->status == MEW_OK ? row->present != 0 : t->kind == MEW_KIND_MEMORY && is_apart(t)))
+		if (row->reason != NULL &&
+		    (row->status == MEW_OK ? row->present != 0 : t->kind == MEW_KIND_MEMORY && is_apart(t)))
 			mew_table_note(t, c, MEW_STYLE_WARN, row->reason);
 		if (row->status == MEW_OK && t->kind == MEW_KIND_CPU)
 			put_sample_note(t, c);

@@ -4,8 +4,8 @@
  *
  * "fastest" stands where the exact sign interval of the log ratios to every other allocator, each of two processes that
  * ran next to each other, lies below zero at 95 % for all pairs of allocators together (Bonferroni): the one with the
- * best median was chosen by looking, so every pair is a comparison. Processes are the observations, since samples of one
- * process share its layout. Memory figures have no interval and no mark.
+ * best median was chosen by looking, so every pair is a comparison. Processes are the observations, since samples of
+ * one process share its layout. Memory figures have no interval and no mark.
  */
 #include "config.h"
 
@@ -74,7 +74,8 @@ static bool is_surely_faster(const struct mew_case *c, const struct mew_case *th
 		ratios[n++] = ratio;
 	}
 	mew_stats_sort(ratios, n);
-	return mew_stats_median_interval_sorted(ratios, n, 1 - ALPHA / (double)comparisons, &interval) && interval.high < 0;
+	return mew_stats_median_interval_sorted(ratios, n, 1 - ALPHA / (double)comparisons, &interval) &&
+	       interval.high < 0;
 }
 
 static bool is_same_work(const struct mew_case *a, const struct mew_case *b)
@@ -120,7 +121,8 @@ static void put_number(struct mew_grid *g, bool has, double value, double factor
 	char text[MEW_NUMBER_BYTES];
 
 	if (has && percent)
-		mew_text_number(text, round(value * 10) / 10, fabs(value) >= 100 ? 4 : fabs(value) >= 10 ? 3 : 2, false);
+		mew_text_number(text, round(value * 10) / 10, fabs(value) >= 100 ? 4 : fabs(value) >= 10 ? 3 : 2,
+				false);
 	else if (has)
 		mew_text_number(text, value / factor, DIGITS, factor == 1);
 	mew_grid_cell(g, MEW_STYLE_PLAIN, has ? text : "-");
@@ -157,8 +159,8 @@ static bool has_failed(const struct mew_row_head *row)
 	return row != NULL && (row->status != MEW_OK || row->present == 0);
 }
 
-static void put_row(const struct mew_table *t, struct mew_grid *g, const struct mew_case *c, const struct mew_unit *time,
-		    const struct mew_unit *bytes)
+static void put_row(const struct mew_table *t, struct mew_grid *g, const struct mew_case *c,
+		    const struct mew_unit *time, const struct mew_unit *bytes)
 {
 	const struct mew_row_head *row = mew_rows_of(c, MEW_KIND_TIME);
 	char *title = mew_case_title(t->model, c);
@@ -200,7 +202,8 @@ int mew_table_write_allocators(const struct mew_table *t)
 	status = g.failed ? MEW_E_NOMEM : mew_grid_write(&g, t->w, &t->view);
 	mew_grid_fini(&g);
 	mew_write_wrapped(t->w, &t->view, 0, 2, MEW_STYLE_DIM,
-			  "  slack: part of the usable bytes that nobody asked for; fragm.: part of the resident growth that no "
-			  "block can use; fastest: than each other one, at 95 % for all together, by processes");
+			  "  slack: part of the usable bytes that nobody asked for; fragm.: part of the resident "
+			  "growth that no block can use; fastest: than each other one, at 95 % for all together, by "
+			  "processes");
 	return status;
 }

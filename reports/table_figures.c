@@ -117,7 +117,8 @@ static void put_list(const struct mew_table *t, const struct mew_row_head *row, 
 	mew_grid_init(&grid);
 	grid.indent = LIST_INDENT;
 	if (first > 0)
-		mew_grid_column(&grid, "size", strcmp(list->columns[0].unit, "By") == 0 ? "B" : "", MEW_ALIGN_RIGHT, false);
+		mew_grid_column(&grid, "size", strcmp(list->columns[0].unit, "By") == 0 ? "B" : "", MEW_ALIGN_RIGHT,
+				false);
 	for (size_t k = first; k < list->ncolumns; k++)
 		add_column(&grid, k - first, &list->columns[k], titles[k]);
 	for (size_t i = 0; i < n; i++, at += list->row_bytes) {

@@ -82,9 +82,11 @@ static const struct mew_table_column memory_columns[] = {
 	{ "temporary", NULL, "freed before their thread's next allocation", SHOW_OCCURRING,
 	  MEW_FIG_TEMPORARY_ALLOCATIONS, MEW_SCALE_NONE, 1, true, true },
 	COUNT("iterations", MEW_FIG_MEMORY_ITERATIONS, true, NULL),
-	BYTES("je allocated", SHOW_FIGURE, MEW_FIG_JEMALLOC_ALLOCATED_CLOSE, "jemalloc's figures when the loop was left"),
+	BYTES("je allocated", SHOW_FIGURE, MEW_FIG_JEMALLOC_ALLOCATED_CLOSE,
+	      "jemalloc's figures when the loop was left"),
 	BYTES("je active", SHOW_FIGURE, MEW_FIG_JEMALLOC_ACTIVE_CLOSE, NULL),
-	OTHER("je unused", "%", SHOW_SHARE, MEW_FIG_JEMALLOC_FRAGMENTATION_CLOSE, true, "of the active ones, fragmentation"),
+	OTHER("je unused", "%", SHOW_SHARE, MEW_FIG_JEMALLOC_FRAGMENTATION_CLOSE, true,
+	      "of the active ones, fragmentation"),
 	BYTES("je resident", SHOW_FIGURE, MEW_FIG_JEMALLOC_RESIDENT_CLOSE, NULL),
 	BYTES("je retained", SHOW_FIGURE, MEW_FIG_JEMALLOC_RETAINED_CLOSE, NULL),
 };
@@ -236,8 +238,8 @@ static bool share_range_text(const struct mew_row_head *row, char *out)
 	return true;
 }
 
-static bool figure_text(const struct mew_table *t, const struct mew_table_layout *l, const struct mew_row_head *row, size_t k,
-			char *out)
+static bool figure_text(const struct mew_table *t, const struct mew_table_layout *l, const struct mew_row_head *row,
+			size_t k, char *out)
 {
 	const struct mew_table_column *column = l->columns[k];
 	double value;
@@ -253,8 +255,8 @@ static bool figure_text(const struct mew_table *t, const struct mew_table_layout
 }
 
 /* The text of a cell; false when the row has no such figure. `out` holds two numbers and what stands between. */
-static bool cell_text(const struct mew_table *t, const struct mew_table_layout *l, const struct mew_row_head *row, size_t k,
-		      char *out)
+static bool cell_text(const struct mew_table *t, const struct mew_table_layout *l, const struct mew_row_head *row,
+		      size_t k, char *out)
 {
 	double value;
 
@@ -393,8 +395,8 @@ static void put_row(struct mew_table *t, const struct mew_table_layout *l, struc
 
 /* --- the parts, and the whole ------------------------------------------------------------------------------------ */
 
-const char mew_table_mark[] = "!: under 20 times the cost of an empty turn of the loop, which is part of the figure; put more "
-			      "work into one iteration";
+const char mew_table_mark[] = "!: under 20 times the cost of an empty turn of the loop, which is part of the figure; "
+			      "put more work into one iteration";
 
 const char *mew_table_fill(struct mew_table *t, struct mew_table_layout *layout, struct mew_grid *grid)
 {

@@ -39,8 +39,8 @@ extern const char mew_table_mark[]; /* what "!" means, where t->marked is set */
 void mew_table_fill_counters(const struct mew_model *m, struct mew_grid *grid);
 
 /*
- * The three functions of each case that take most time themselves, or that allocate most, by t->kind; without rows where
- * no case has any. The grid as for mew_table_fill().
+ * The three functions of each case that take most time themselves, or that allocate most, by t->kind; without rows
+ * where no case has any. The grid as for mew_table_fill().
  *
  * bars     shares are drawn as well
  * Returns  the title, a constant
@@ -54,8 +54,8 @@ char *mew_table_machine(const struct mew_model *m);
 int mew_table_write_kind(struct mew_table *t);
 
 /*
- * The table of a model whose cases ran under several allocators, in place of those of time and memory. Returns MEW_OK or
- * MEW_E_NOMEM; the writer keeps its own error.
+ * The table of a model whose cases ran under several allocators, in place of those of time and memory. Returns MEW_OK
+ * or MEW_E_NOMEM; the writer keeps its own error.
  */
 int mew_table_write_allocators(const struct mew_table *t);
 

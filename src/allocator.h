@@ -30,8 +30,9 @@ bool mew_allocator_in_program(uintptr_t address);
 const char *mew_allocator_first(uintptr_t *address);
 
 /*
- * Has the program a malloc inside that it does not show to the loader (linked in statically and hidden), so that its own
- * calls go there and those of the libraries to the hooks? Told by its symbol table: a stripped program keeps it secret.
+ * Has the program a malloc inside that it does not show to the loader (linked in statically and hidden), so that its
+ * own calls go there and those of the libraries to the hooks? Told by its symbol table: a stripped program keeps it
+ * secret.
  *
  * api      of the hooks
  * Context  any thread; reads the program's file

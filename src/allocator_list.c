@@ -23,7 +23,8 @@ static const struct known {
 	const char *files[3]; /* the first that is here */
 } known[] = {
 	{ "jemalloc", "libjemalloc2", { "libjemalloc.so.2" } },
-	{ "tcmalloc", "libtcmalloc-minimal4 or libgoogle-perftools4", { "libtcmalloc_minimal.so.4", "libtcmalloc.so.4" } },
+	{ "tcmalloc", "libtcmalloc-minimal4 or libgoogle-perftools4",
+	  { "libtcmalloc_minimal.so.4", "libtcmalloc.so.4" } },
 	{ "mimalloc", "libmimalloc2.0", { "libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so" } },
 };
 
@@ -79,8 +80,9 @@ static int find_known(const char *name, char **path, struct mew_error *err)
 			*path = find_file(known[i].files[k]);
 		if (*path != NULL)
 			return MEW_OK;
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "%s (%s) is not installed: install Debian's package %s, or give the path of "
-				     "the file", name, known[i].files[0], known[i].package);
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "%s (%s) is not installed: install Debian's package %s, or give the path of the "
+				     "file", name, known[i].files[0], known[i].package);
 	}
 	return mew_error_set(err, MEW_E_INVALID, "\"%s\" is none of " NAMES ", nor a path with a slash", name);
 }
@@ -89,7 +91,8 @@ static int find_path(const char *name, char **path, struct mew_error *err)
 {
 	if (strcmp(name, "system") == 0) {
 		*path = c_library() != NULL ? realpath(c_library(), NULL) : NULL;
-		return *path != NULL ? MEW_OK : mew_error_set(err, MEW_E_UNSUPPORTED, "the file of the C library is not known here");
+		return *path != NULL ? MEW_OK :
+		       mew_error_set(err, MEW_E_UNSUPPORTED, "the file of the C library is not known here");
 	}
 	if (strchr(name, '/') == NULL)
 		return find_known(name, path, err);
@@ -106,9 +109,11 @@ static int add(struct mew_allocators *a, char *name, struct mew_error *err)
 	int status;
 
 	if (a->n == MEW_ALLOCATORS_MAX)
-		return mew_error_set(err, MEW_E_INVALID, "more than %d allocators; run mew again for the others", MEW_ALLOCATORS_MAX);
+		return mew_error_set(err, MEW_E_INVALID, "more than %d allocators; run mew again for the others",
+				     MEW_ALLOCATORS_MAX);
 	if (name[0] == '\0')
-		return mew_error_set(err, MEW_E_INVALID, "a name is empty; give some of " NAMES ", separated by commas");
+		return mew_error_set(err, MEW_E_INVALID,
+				     "a name is empty; give some of " NAMES ", separated by commas");
 	status = find_path(name, &one->path, err);
 	if (status != MEW_OK || one->path == NULL)
 		return status;
@@ -117,7 +122,8 @@ static int add(struct mew_allocators *a, char *name, struct mew_error *err)
 	if (one->name == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the allocators");
 	if (strpbrk(one->path, ": ") != NULL)
-		return mew_error_set(err, MEW_E_INVALID, "%s: a path with a colon or a blank cannot be preloaded; copy the file", one->path);
+		return mew_error_set(err, MEW_E_INVALID, "%s: a path with a colon or a blank cannot be preloaded; copy "
+							 "the file", one->path);
 	for (size_t i = 0; i + 1 < a->n; i++)
 		if (strcmp(a->list[i].name, one->name) == 0)
 			return mew_error_set(err, MEW_E_INVALID, "%s is named twice", one->name);

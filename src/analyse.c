@@ -146,7 +146,8 @@ static bool remark_close(struct mew_model *m, struct mew_case *c, const struct t
 			 double share)
 {
 	unsigned first = per_mille(c->cpu.top_function_share), second = per_mille(share);
-	char *top = mew_blame_label(m, &t->all[0], NAME_SHOWN), *other = mew_blame_label(m, next, NAME_SHOWN), *text = NULL;
+	char *top = mew_blame_label(m, &t->all[0], NAME_SHOWN), *other = mew_blame_label(m, next, NAME_SHOWN),
+		*text = NULL;
 	bool is_done = false;
 
 	if (top != NULL && other != NULL &&
@@ -167,7 +168,8 @@ static bool remark_few(struct mew_model *m, struct mew_case *c, const struct tal
 	if (t->samples >= MEW_SAMPLES_ENOUGH)
 		return true;
 	(void)snprintf(text, sizeof text,
-		       "fewer than %u samples: %llu; %sshorten the interval", MEW_SAMPLES_ENOUGH, (unsigned long long)t->samples,
+		       "fewer than %u samples: %llu; %sshorten the interval", MEW_SAMPLES_ENOUGH,
+		       (unsigned long long)t->samples,
 		       mew_model_fact(m, MEW_FACT_RECORDED) != NULL ? "" : "raise the inner iterations or ");
 	return remark(m, c, text);
 }
@@ -242,9 +244,11 @@ static void set_absent(struct mew_model *m, struct mew_case *c, const char *why)
 		mew_model_absent(m, c, KIND, figures[i], why);
 }
 
-static const char no_samples[] = "no samples: the loop ended before the first one was due; raise the inner iterations or "
+static const char no_samples[] = "no samples: the loop ended before the first one was due; raise the inner iterations "
+				 "or "
 				  "shorten the interval",
-		  no_samples_of_program[] = "no samples: the program ended before the first one was due; shorten the interval";
+		  no_samples_of_program[] = "no samples: the program ended before the first one was due; shorten the "
+					    "interval";
 
 static bool analyse_case(struct mew_model *m, struct mew_case *c)
 {
@@ -258,9 +262,11 @@ static bool analyse_case(struct mew_model *m, struct mew_case *c)
 		is_done = forget(m, c, "too close to call: ", ": take more samples") &&
 			  forget(m, c, " samples have no function name (", ")");
 		if (t.n > 0)
-			is_done = is_done && set_top(m, c, &t) && set_functions(m, c, &t) && remark_unresolved(m, c, &t);
+			is_done = is_done && set_top(m, c, &t) && set_functions(m, c, &t) &&
+				  remark_unresolved(m, c, &t);
 		else
-			set_absent(m, c, mew_model_fact(m, MEW_FACT_RECORDED) != NULL ? no_samples_of_program : no_samples);
+			set_absent(m, c, mew_model_fact(m, MEW_FACT_RECORDED) != NULL ? no_samples_of_program :
+				   no_samples);
 	}
 	free(t.all);
 	return is_done;

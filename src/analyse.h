@@ -15,8 +15,8 @@
 
 /*
  * Fill the figures that follow from the samples of every valid CPU row: sample_count, sample_weight, top_function,
- * top_function_total_self_time, top_function_share with its interval, by_function (the 32 largest), unresolved; and add remarks to the row's reason:
- * fewer than 100 samples; a runner-up whose interval overlaps; 5 % or more without a name.
+ * top_function_total_self_time, top_function_share with its interval, by_function (the 32 largest), unresolved; and add
+ * remarks to the row's reason: fewer than 100 samples; a runner-up whose interval overlaps; 5 % or more without a name.
  *
  * Self time is summed by weight per (function, file); a sample belongs to the innermost function of its leaf, inlined
  * ones included. Functions without a file are told apart by module, and leaves without a name count together per

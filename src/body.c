@@ -44,7 +44,8 @@ static void run_threads(struct body *bodies, unsigned n)
 		if (ids != NULL && started != NULL)
 			started[i] = pthread_create(&ids[i], NULL, run_body, &bodies[i]) == 0;
 		if (started == NULL || !started[i]) {
-			mew_state_fail(bodies[i].st, MEW_E_NOMEM, "thread %u of %u could not be started; use fewer threads", i, n);
+			mew_state_fail(bodies[i].st, MEW_E_NOMEM,
+				       "thread %u of %u could not be started; use fewer threads", i, n);
 			mew_state_leave(bodies[i].st);
 		}
 	}

@@ -9,7 +9,8 @@
 #include "state.h"
 
 /*
- * Call the body once on each thread of the block and wait until all have left it. What went wrong is in the block's states.
+ * Call the body once on each thread of the block and wait until all have left it. What went wrong is in the block's
+ * states.
  *
  * item     borrowed
  * b        initialised; states[0] runs on the calling thread when it is the only one

@@ -84,7 +84,8 @@ static inline uint64_t pack(const struct mew_machine *machine, const struct mew_
 		return MEW_RULE_END;
 	if (r->ra == RA_ELSEWHERE && r->in_ip != 0)
 		return machine->ra_offset != 0 ? pack_jump(r) : MEW_RULE_UNSUPPORTED;
-	if ((machine->ra_offset != 0 && r->ra != RA_AT_CFA) || r->cfa < MEW_RULE_SP || !fits(cfa, r->cfa == MEW_RULE_LEAF ? 16 : 24))
+	if ((machine->ra_offset != 0 && r->ra != RA_AT_CFA) || r->cfa < MEW_RULE_SP ||
+	    !fits(cfa, r->cfa == MEW_RULE_LEAF ? 16 : 24))
 		return MEW_RULE_UNSUPPORTED;
 	if (r->cfa == MEW_RULE_LEAF)
 		cfa = (cfa & 0xffff) | (int64_t)r->reg << 16;
@@ -190,7 +191,8 @@ static bool read_plt(struct mew_cfi *c, struct mew_reader r)
 	static const uint8_t head[] = { 0x80, 0, 0x3f, 0x1a }, tail[] = { 0x2a, 0x33, 0x24, 0x22 };
 	unsigned threshold;
 
-	if (c->machine->ra_offset != -8 || (size_t)(r.end - r.at) != sizeof head + 1 + sizeof tail || memcmp(r.at, head, sizeof head) != 0 ||
+	if (c->machine->ra_offset != -8 || (size_t)(r.end - r.at) != sizeof head + 1 + sizeof tail ||
+	    memcmp(r.at, head, sizeof head) != 0 ||
 	    memcmp(r.at + sizeof head + 1, tail, sizeof tail) != 0)
 		return false;
 	threshold = (unsigned)r.at[sizeof head] - OP_LIT0;
@@ -213,7 +215,8 @@ static bool read_load(struct mew_cfi *c, struct mew_reader r, unsigned reg, int6
 			return false;
 		add = mew_read_uleb(&r);
 	}
-	if (r.bad || r.at < r.end || add > INT8_MAX || !fits(offset, 16) || (reg != c->machine->sp && reg != c->machine->bp))
+	if (r.bad || r.at < r.end || add > INT8_MAX || !fits(offset, 16) ||
+	    (reg != c->machine->sp && reg != c->machine->bp))
 		return false;
 	c->row.cfa = reg == c->machine->sp ? MEW_RULE_SP_LOAD : MEW_RULE_BP_LOAD;
 	c->row.cfa_offset = (int64_t)(add << 16 | (uint16_t)offset);

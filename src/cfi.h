@@ -18,9 +18,10 @@
  *	bits 32-47  signed; slot of rbp in words, from the CFA or from rbp
  *	bits 48-63  the same for rbx
  *
- * On x86-64 the return address is always at CFA - 8, on aarch64 it is where x30 is. Only MEW_RULE_JUMP differs, the end of longjmp: bits 8-27 are the numbers of
- * four registers of a leaf, which hold the CFA, and the caller's rsp, rip and rbp, with rbx saved from the CFA on; it has
- * no bits for rbp. Any other row that has the return address elsewhere is MEW_RULE_UNSUPPORTED.
+ * On x86-64 the return address is always at CFA - 8, on aarch64 it is where x30 is. Only MEW_RULE_JUMP differs, the end
+ * of longjmp: bits 8-27 are the numbers of four registers of a leaf, which hold the CFA, and the caller's rsp, rip and
+ * rbp, with rbx saved from the CFA on; it has no bits for rbp. Any other row that has the return address elsewhere is
+ * MEW_RULE_UNSUPPORTED.
  */
 #ifndef MEW_CFI_H
 #define MEW_CFI_H

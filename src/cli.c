@@ -102,7 +102,10 @@ static int small_count(const char *shown, const char *text, unsigned *out)
 	return MEW_EXIT_FINE;
 }
 
-/* `--memory 50`: the number would be a program. No program that can be run is named like one, since its path has a slash. */
+/*
+ * `--memory 50`: the number would be a program. No program that can be run is named like one, since its path has a
+ * slash.
+ */
 static int stray_number(const struct mew_cli *c, const char *shown)
 {
 	const char *next = optind < c->trace.argc ? c->trace.argv[optind] : "";
@@ -243,7 +246,8 @@ static int apply_passes(struct mew_cli *c, int id, const char *value)
 	switch (id) {
 	case F_MEMORY:
 		c->passes[MEW_PASS_MEMORY] = true;
-		return value != NULL ? mew_cli_count("--memory", value, &c->plan.memory_iterations) : stray_number(c, "--memory");
+		return value != NULL ? mew_cli_count("--memory", value, &c->plan.memory_iterations) :
+		       stray_number(c, "--memory");
 	case F_CPU:
 		return cpu(c, value);
 	case F_CLOCK:
@@ -288,7 +292,8 @@ static int seed(struct mew_cli *c, const char *text)
 	errno = 0;
 	c->seed = strtoull(text, &end, 10);
 	c->seed_given = true;
-	return isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 ? MEW_EXIT_FINE : mew_cli_bad("--seed", text, "a whole number");
+	return isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 ? MEW_EXIT_FINE :
+	       mew_cli_bad("--seed", text, "a whole number");
 }
 
 static int apply(struct mew_cli *c, int id, const char *value)
@@ -398,7 +403,8 @@ int mew_cli_unknown(char **argv, int id, const struct option *options)
 	if (is_byte)
 		mew_cli_complain("there is no flag %s; see --help", word);
 	else if (optopt > 0 && optopt < 256)
-		mew_cli_complain(id == ':' ? "-%c needs a value; see --help" : "there is no flag -%c; see --help", optopt);
+		mew_cli_complain(id == ':' ? "-%c needs a value; see --help" : "there is no flag -%c; see --help",
+				 optopt);
 	else if (id == ':')
 		mew_cli_complain("%s needs a value; see --help", word);
 	else if (optopt != 0)

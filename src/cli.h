@@ -10,7 +10,8 @@
 #include "symbolise.h"
 #include "terminal.h"
 
-enum mew_exit { MEW_EXIT_FINE = 0, MEW_EXIT_FAILED = 1, MEW_EXIT_USAGE = 2, MEW_EXIT_INCONCLUSIVE = 3, MEW_EXIT_INVALID = 4 };
+enum mew_exit { MEW_EXIT_FINE = 0, MEW_EXIT_FAILED = 1, MEW_EXIT_USAGE = 2, MEW_EXIT_INCONCLUSIVE = 3,
+		MEW_EXIT_INVALID = 4 };
 
 enum mew_cli_command { MEW_CLI_RUN = 1, MEW_CLI_LIST = 2, MEW_CLI_REPORT = 4, MEW_CLI_RECORD = 8 };
 
@@ -86,19 +87,25 @@ int mew_cli_run(struct mew_cli *c);
  */
 int mew_cli_gbench(struct mew_cli *c, struct mew_model *model, struct mew_progress *progress, bool *ended_badly);
 
-/* The tables of a sealed model on standard output, of `mew record` on standard error, as the flags say. Returns MEW_OK or a status. */
+/*
+ * The tables of a sealed model on standard output, of `mew record` on standard error, as the flags say. Returns MEW_OK
+ * or a status.
+ */
 int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct mew_error *err);
 
 /* Does no report file go to standard output, where the tables would be? */
 bool mew_cli_wants_tables(const struct mew_cli *c);
 
 /*
- * Before anything is measured: can the report files be written, and will there be stacks for those that show nothing else?
- * Returns MEW_EXIT_FINE, or MEW_EXIT_USAGE after a line that names the file.
+ * Before anything is measured: can the report files be written, and will there be stacks for those that show nothing
+ * else? Returns MEW_EXIT_FINE, or MEW_EXIT_USAGE after a line that names the file.
  */
 int mew_cli_check_outputs(const struct mew_cli *c);
 
-/* Write the report files asked for; `base` is the result that m is compared with, or NULL. Returns MEW_EXIT_FINE or MEW_EXIT_USAGE after a line for each that failed. */
+/*
+ * Write the report files asked for; `base` is the result that m is compared with, or NULL. Returns MEW_EXIT_FINE or
+ * MEW_EXIT_USAGE after a line for each that failed.
+ */
 int mew_cli_outputs(const struct mew_cli *c, const struct mew_model *m, const struct mew_model *base);
 
 /*
@@ -116,7 +123,9 @@ struct option;
  */
 int mew_cli_unknown(char **argv, int id, const struct option *options);
 
-/* Let SIGINT, SIGTERM and SIGHUP end waits and be seen by the flag that is returned; let the ends of children be seen. */
+/*
+ * Let SIGINT, SIGTERM and SIGHUP end waits and be seen by the flag that is returned; let the ends of children be seen.
+ */
 const volatile int *mew_cli_catch_interrupts(void);
 
 /*

@@ -24,7 +24,7 @@ struct job { /* all programs of a run */
 	bool *ended_badly;
 };
 
-/* --- what cannot be asked of a Google Benchmark program -------------------------------------------------------------- */
+/* --- what cannot be asked of a Google Benchmark program ----------------------------------------------------------- */
 
 static int check_flags(const struct mew_cli *c)
 {
@@ -36,21 +36,23 @@ static int check_flags(const struct mew_cli *c)
 							  : NULL;
 
 	if (c->jobs > 1) {
-		mew_cli_complain("--jobs: a program of Google Benchmark runs its cases in one process, one after the other: leave it out");
+		mew_cli_complain("--jobs: a program of Google Benchmark runs its cases in one process, one after the "
+				 "other: leave it out");
 		return MEW_EXIT_USAGE;
 	}
 	if (c->allocators != NULL) {
-		mew_cli_complain("--allocator does not go with --gbench-program: run it once for each, with LD_PRELOAD=libjemalloc.so.2 "
-				 "for example");
+		mew_cli_complain("--allocator does not go with --gbench-program: run it once for each, with "
+				 "LD_PRELOAD=libjemalloc.so.2 for example");
 		return MEW_EXIT_USAGE;
 	}
 	if (flag == NULL)
 		return MEW_EXIT_FINE;
-	mew_cli_complain("%s does not go with --gbench-program: Google Benchmark decides on iterations, and knows no tags, hooks and phases", flag);
+	mew_cli_complain("%s does not go with --gbench-program: Google Benchmark decides on iterations, and knows no "
+			 "tags, hooks and phases", flag);
 	return MEW_EXIT_USAGE;
 }
 
-/* --- programs -------------------------------------------------------------------------------------------------------- */
+/* --- programs ----------------------------------------------------------------------------------------------------- */
 
 static size_t choose(struct mew_guest_job *g, const struct mew_select *select)
 {

@@ -1,6 +1,6 @@
 /*
- * cli_lanes.c - `--jobs`: the memory pass in lanes. The pass behind it starts its worker while the last cases still run, and
- * its first case then waits until it is alone.
+ * cli_lanes.c - `--jobs`: the memory pass in lanes. The pass behind it starts its worker while the last cases still
+ * run, and its first case then waits until it is alone.
  * Layer L6. The command's thread.
  */
 #include "config.h"
@@ -149,7 +149,8 @@ static void take_over(struct mew_cli_run *r, struct mew_lane_task *task)
 		if (row != NULL)
 			mew_model_fail(r->model, row, MEW_KIND_MEMORY, MEW_E_NOMEM, "no memory for its results");
 	} else if (had_threads && piece != NULL && !piece->left_threads && piece->memory.status == MEW_OK) {
-		mew_summarise_note(r->model, row, MEW_KIND_MEMORY, "it left threads running behind it; join them in the body");
+		mew_summarise_note(r->model, row, MEW_KIND_MEMORY,
+				   "it left threads running behind it; join them in the body");
 	}
 	mew_model_free(task->model);
 }

@@ -33,7 +33,8 @@ int mew_cli_tables(const struct mew_cli *c, const struct mew_model *m, struct me
 	mew_writer_fd(&w, fd);
 	status = mew_report_find("table")->write(&in, &w, err);
 	if (mew_writer_finish(&w) != 0 && status == MEW_OK)
-		status = mew_error_set(err, MEW_E_IO, "standard %s: %s", c->record ? "error" : "output", strerror(w.error));
+		status = mew_error_set(err, MEW_E_IO, "standard %s: %s", c->record ? "error" : "output",
+				       strerror(w.error));
 	return status;
 }
 

@@ -49,12 +49,14 @@ void mew_cli_passes(struct mew_cli_run *r);
 
 /*
  * Start the memory pass of all programs in lanes and wait until the last case has one.
- * Returns false when it has to run the ordinary way: --jobs does not ask for it, or it cannot be had (then a line says so).
+ * Returns false when it has to run the ordinary way: --jobs does not ask for it, or it cannot be had (then a line says
+ * so).
  */
 bool mew_cli_lanes_begin(struct mew_cli_run *r);
 
 /*
- * Wait for the lanes to be empty and take over what they measured, in the order of the cases. Nothing happens without lanes.
+ * Wait for the lanes to be empty and take over what they measured, in the order of the cases. Nothing happens without
+ * lanes.
  *
  * is_awaited  a case of another pass waits for it, which shows on the timeline
  */

@@ -75,8 +75,9 @@ static bool find_library(const char *name, char *out, size_t size)
 }
 
 /*
- * Operator new over the hooks for every program, since nobody knows before which allocator it brings: where that has none
- * of its own, calls jump on. Last, so that its look-ups are over before the recorder's constructor opens the window.
+ * Operator new over the hooks for every program, since nobody knows before which allocator it brings: where that has
+ * none of its own, calls jump on. Last, so that its look-ups are over before the recorder's constructor opens the
+ * window.
  */
 static int choose_preload(struct recording *r, struct mew_error *err)
 {
@@ -89,11 +90,13 @@ static int choose_preload(struct recording *r, struct mew_error *err)
 
 	for (size_t i = 0; i < n; i++) {
 		if (!find_library(names[i], path, sizeof path))
-			return mew_error_set(err, MEW_E_UNSUPPORTED, "%s is neither beside this mew nor in %s: install it",
+			return mew_error_set(err, MEW_E_UNSUPPORTED,
+					     "%s is neither beside this mew nor in %s: install it",
 					     names[i], MEW_LIBDIR);
 		if (strpbrk(path, ": ") != NULL)
 			return mew_error_set(err, MEW_E_UNSUPPORTED,
-					     "%.200s cannot be preloaded, since its path has a blank or a colon: install mew elsewhere",
+					     "%.200s cannot be preloaded, since its path has a blank or a colon: "
+					     "install mew elsewhere",
 					     path);
 		used += (size_t)snprintf(r->preload + used, sizeof r->preload - used, "%s%s", i > 0 ? ":" : "", path);
 	}
@@ -167,8 +170,8 @@ static int until_window(const struct recording *r)
 }
 
 /*
- * The end of a process that is no child of ours, also of one that nobody waits for: it stays a zombie for as long as its
- * parent, or for good where init does not reap. By a descriptor, and where there is none, by asking.
+ * The end of a process that is no child of ours, also of one that nobody waits for: it stays a zombie for as long as
+ * its parent, or for good where init does not reap. By a descriptor, and where there is none, by asking.
  */
 static void watch_ends(struct recording *r)
 {
@@ -389,8 +392,9 @@ static void note_unseen(struct recording *r, size_t i)
 	if (is_explained || g->file < 0 || mew_recording_root(g->file, &root, &err) != MEW_OK || root.became_ns == 0 ||
 	    root.is_left_out || is_known_later(&r->recorder, i))
 		return;
-	(void)snprintf(why, sizeof why, "%.120s was started by exec and could not answer: is it in a sandbox, or in a network "
-		       "namespace of its own?", root.became);
+	(void)snprintf(why, sizeof why,
+		       "%.120s was started by exec and could not answer: is it in a sandbox, or in a network namespace "
+		       "of its own?", root.became);
 	if (mew_recorder_leave_out(&r->recorder, why, &err) != MEW_OK)
 		mew_cli_complain("record: %s", err.text);
 }
@@ -398,7 +402,10 @@ static void note_unseen(struct recording *r, size_t i)
 /* Files are closed one by one: names and reports need descriptors too, and the processes may have taken all. */
 static int read_all(struct recording *r)
 {
-	/* With --follow most processes may have no such function: those in which no window opened are left out if one did. */
+	/*
+	 * With --follow most processes may have no such function: those in which no window opened are left out if one
+	 * did.
+	 */
 	bool opened_alone = r->cli->start_on != NULL && any_opened(r);
 	int code = MEW_EXIT_FINE;
 
@@ -417,8 +424,8 @@ static int read_all(struct recording *r)
 		mew_recording_close(g);
 	}
 	if (r->recorder.is_full) {
-		mew_cli_complain("record: no descriptor was left for more than the first %zu processes, the others are left "
-				 "out: raise `ulimit -n`", r->recorder.n);
+		mew_cli_complain("record: no descriptor was left for more than the first %zu processes, the others are "
+				 "left out: raise `ulimit -n`", r->recorder.n);
 		code = MEW_EXIT_USAGE;
 	}
 	tell_left_out(&r->recorder);
@@ -426,8 +433,8 @@ static int read_all(struct recording *r)
 		mew_cli_complain("record: %zu programs run by another user are left out", r->recorder.refused);
 	if (r->recorder.n > 0)
 		return code;
-	mew_cli_complain("record: %s did not load libmew_record: is it sandboxed, or does it start its programs without "
-			 "LD_PRELOAD?", r->path);
+	mew_cli_complain("record: %s did not load libmew_record: is it sandboxed, or does it start its programs "
+			 "without LD_PRELOAD?", r->path);
 	return MEW_EXIT_USAGE;
 }
 
@@ -466,7 +473,8 @@ static int record(struct recording *r)
 		mew_cli_complain("record: %s", err.text);
 		return err.sys_errno == ENOENT ? MEW_EXIT_NOT_FOUND : MEW_EXIT_CANNOT_RUN;
 	}
-	if (status == MEW_OK && (mew_cli_check_outputs(r->cli) != MEW_EXIT_FINE || mew_cli_check_servers(r->cli) != MEW_EXIT_FINE))
+	if (status == MEW_OK && (mew_cli_check_outputs(r->cli) != MEW_EXIT_FINE ||
+				 mew_cli_check_servers(r->cli) != MEW_EXIT_FINE))
 		return MEW_EXIT_USAGE;
 	if (status == MEW_OK)
 		status = mew_record_check(r->path, &breaks, &err);
@@ -506,7 +514,8 @@ static int add_fact(struct mew_model *m, const struct mew_cli *c)
 	if (c->start_after > 0)
 		(void)snprintf(text, sizeof text, "whole programs but for their first %g s", c->start_after);
 	else if (c->start_on != NULL || c->stop_on != NULL)
-		(void)snprintf(text, sizeof text, "programs from %s to %s", c->start_on != NULL ? c->start_on : "the start",
+		(void)snprintf(text, sizeof text, "programs from %s to %s",
+			       c->start_on != NULL ? c->start_on : "the start",
 			       c->stop_on != NULL ? c->stop_on : "the end");
 	else
 		(void)snprintf(text, sizeof text, "whole programs");
@@ -530,7 +539,8 @@ int mew_cli_record(struct mew_cli *c)
 	r->cli = c;
 	r->recorder.listener = -1;
 	r->orders = (struct mew_record_orders){
-		.kinds = (c->passes[MEW_PASS_MEMORY] ? MEW_RECORD_MEMORY : 0u) | (c->passes[MEW_PASS_CPU] ? MEW_RECORD_CPU : 0u),
+		.kinds = (c->passes[MEW_PASS_MEMORY] ? MEW_RECORD_MEMORY : 0u) | (c->passes[MEW_PASS_CPU] ?
+										  MEW_RECORD_CPU : 0u),
 		.interval_ns = (uint64_t)llround(c->plan.interval * 1e9),
 		.clock = c->plan.clock,
 		.follow = c->follow,

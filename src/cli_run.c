@@ -82,7 +82,8 @@ static void add_facts(struct mew_cli_run *r, const struct mew_host *h, const str
 	if (allocator == NULL)
 		return;
 	(void)snprintf(name, sizeof name, "allocator_%s", allocator->name);
-	(void)snprintf(text, sizeof text, "%s%s%s", version != NULL ? version : "", version != NULL ? ", " : "", allocator->path);
+	(void)snprintf(text, sizeof text, "%s%s%s", version != NULL ? version : "", version != NULL ? ", " : "",
+		       allocator->path);
 	(void)mew_model_add_fact(r->model, name, text);
 }
 
@@ -283,7 +284,8 @@ int mew_main(int argc, char **argv)
 	int code;
 
 	if (argc == 2 && strncmp(argv[1], MEW_WORKER_FLAG, strlen(MEW_WORKER_FLAG)) == 0)
-		return mew_worker_main(atoi(argv[1] + strlen(MEW_WORKER_FLAG)), strstr(argv[1], MEW_WORKER_KNOWN) != NULL);
+		return mew_worker_main(atoi(argv[1] + strlen(MEW_WORKER_FLAG)),
+				       strstr(argv[1], MEW_WORKER_KNOWN) != NULL);
 	(void)setlocale(LC_CTYPE, "");
 	if (is_taken_for_guest()) {
 		mew_cli_complain("this program is of mew and not of Google Benchmark: leave out --gbench-program");
@@ -299,7 +301,8 @@ int mew_main(int argc, char **argv)
 		return MEW_EXIT_USAGE;
 	}
 	if (cli.nprograms > 0) {
-		mew_cli_complain("\"%s\": this program measures itself alone; use `mew run` for several", cli.programs[0]);
+		mew_cli_complain("\"%s\": this program measures itself alone; use `mew run` for several",
+				 cli.programs[0]);
 		return MEW_EXIT_USAGE;
 	}
 	cli.programs = programs;

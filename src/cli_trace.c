@@ -99,7 +99,8 @@ static void remove_fragments(void)
 		(void)unlinkat(dirfd(dir), d->d_name, 0); /* not directories: nobody was asked for those */
 	if (fstat(dirfd(dir), &ours) != 0 || lstat(trace.path, &named) != 0 || ours.st_ino != named.st_ino ||
 	    ours.st_dev != named.st_dev)
-		mew_cli_complain("trace: %s was put in the place of the directory of fragments, and is left alone", trace.path);
+		mew_cli_complain("trace: %s was put in the place of the directory of fragments, and is left alone",
+				 trace.path);
 	else if (rmdir(trace.path) != 0)
 		mew_cli_complain("trace: %s cannot be removed: %s", trace.path, strerror(errno));
 	(void)closedir(dir);
@@ -187,11 +188,13 @@ static int begin(const struct mew_cli_trace *t)
 static int join_other(const char *directory)
 {
 	if (mew_trace_is_on()) {
-		mew_cli_complain("--trace: this run is part of a traced one and shows there; unset %s for a file of its own",
+		mew_cli_complain("--trace: this run is part of a traced one and shows there; unset %s for a file of "
+				 "its own",
 				 MEW_TRACE_DIR_VARIABLE);
 		return MEW_EXIT_FINE;
 	}
-	mew_cli_complain("--trace: %s is \"%s\", no directory of this user's own; unset it", MEW_TRACE_DIR_VARIABLE, directory);
+	mew_cli_complain("--trace: %s is \"%s\", no directory of this user's own; unset it", MEW_TRACE_DIR_VARIABLE,
+			 directory);
 	return MEW_EXIT_USAGE;
 }
 
@@ -338,7 +341,8 @@ static int finish(const struct mew_cli_trace *t, int code)
 	struct mew_error err;
 
 	if (mew_trace_merge(&m, &err) != MEW_OK) {
-		mew_cli_complain("trace: %s; what was recorded stays in %s and %s", err.text, trace.partial, trace.path);
+		mew_cli_complain("trace: %s; what was recorded stays in %s and %s", err.text, trace.partial,
+				 trace.path);
 		forget();
 		return code != MEW_EXIT_FINE ? code : MEW_EXIT_USAGE;
 	}

@@ -19,8 +19,8 @@ int mew_cli_trace_redact(const char *value);
 int mew_cli_trace_check(const struct mew_cli_trace *t, char *const programs[], int n);
 
 /*
- * Begin the trace that the flags ask for: make the file's directory and one for fragments, and export MEW_TRACE_DIR. Where
- * that is set already, this process is part of another's traced run and only adds its fragment.
+ * Begin the trace that the flags ask for: make the file's directory and one for fragments, and export MEW_TRACE_DIR.
+ * Where that is set already, this process is part of another's traced run and only adds its fragment.
  *
  * Returns  MEW_EXIT_FINE, also when no trace is asked for; MEW_EXIT_USAGE after a line on standard error
  */

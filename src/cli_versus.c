@@ -47,8 +47,8 @@ static int check(const struct mew_cli *c)
  *
  * schema_version, kind ("versus"), mew, program, seed, seconds, verdict (mew_outcome_name), ratio
  * (head / base), ratio_low, ratio_high, observations, least_observations, p_worse, p_better,
- * disturbed, base and head {key, loops, median_ns}, pairs [{block, base_ns, head_ns, head_first, disturbed}]: all of them
- * in the order in which they were taken; _ns of a pair is the whole sample of `loops` iterations. Two pairs are an
+ * disturbed, base and head {key, loops, median_ns}, pairs [{block, base_ns, head_ns, head_first, disturbed}]: all of
+ * them in the order in which they were taken; _ns of a pair is the whole sample of `loops` iterations. Two pairs are an
  * observation.
  */
 
@@ -156,7 +156,8 @@ static void print(const struct mew_cli *c, const struct mew_versus *v)
 		(void)printf("%s is %s than %s by %.2f %%", c->versus[MEW_HEAD], percent > 0 ? "slower" : "faster",
 			     c->versus[MEW_BASE], fabs(percent));
 	else
-		(void)printf("no difference resolved between %s and %s: %+.2f %%", c->versus[MEW_HEAD], c->versus[MEW_BASE], percent);
+		(void)printf("no difference resolved between %s and %s: %+.2f %%", c->versus[MEW_HEAD],
+			     c->versus[MEW_BASE], percent);
 	if (t->has_interval)
 		(void)printf(" (%+.2f to %+.2f)", (t->interval.low - 1) * 100, (t->interval.high - 1) * 100);
 	(void)printf("\n");
@@ -172,7 +173,8 @@ static int show(const struct mew_cli *c, const struct mew_versus *v)
 	int code;
 
 	if (v->verdict.n == 0) {
-		mew_cli_complain("--versus: every sample lost the processor: quieten the machine, or give more --max-time");
+		mew_cli_complain("--versus: every sample lost the processor: quieten the machine, or give more "
+				 "--max-time");
 		return MEW_EXIT_INVALID;
 	}
 	if (mew_cli_wants_tables(c))

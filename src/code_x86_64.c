@@ -1,6 +1,6 @@
 /*
- * code_x86_64.c - see code_x86_64.h: lengths of instructions by the tables of the processor's manual (volume 2, appendix A).
- * Layer L1. Any thread; pure.
+ * code_x86_64.c - see code_x86_64.h: lengths of instructions by the tables of the processor's manual (volume 2,
+ * appendix A). Layer L1. Any thread; pure.
  */
 #include "config.h"
 
@@ -96,7 +96,8 @@ static bool take_group(struct reader *r, unsigned opcode)
 {
 	bool is_test = (operand_of(r, opcode) >> 3 & 7) < 2;
 
-	return take_operand(r) && (!is_test || take(r, opcode == 0xf6 ? 1 : r->short_data && (r->rex & 8) == 0 ? 2 : 4));
+	return take_operand(r) &&
+	       (!is_test || take(r, opcode == 0xf6 ? 1 : r->short_data && (r->rex & 8) == 0 ? 2 : 4));
 }
 
 static bool take_by(struct reader *r, char letter, unsigned opcode)
@@ -119,7 +120,7 @@ static bool take_by(struct reader *r, char letter, unsigned opcode)
 	}
 }
 
-/* --- what it does to the place where the program goes on ------------------------------------------------------------- */
+/* --- what it does to the place where the program goes on ---------------------------------------------------------- */
 
 static void leads(struct reader *r, enum mew_code_kind kind, unsigned width)
 {
@@ -138,7 +139,8 @@ static void judge_one_byte(struct reader *r, unsigned opcode, unsigned operand)
 		leads(r, opcode == 0xe8 ? MEW_CODE_CALL : MEW_CODE_JUMP, 4);
 	else if (opcode == 0xeb)
 		leads(r, MEW_CODE_JUMP, 1);
-	else if (opcode == 0xc2 || opcode == 0xc3 || opcode == 0xca || opcode == 0xcb || opcode == 0xcc || opcode == 0xf4)
+	else if (opcode == 0xc2 || opcode == 0xc3 || opcode == 0xca || opcode == 0xcb || opcode == 0xcc ||
+		 opcode == 0xf4)
 		r->out->kind = MEW_CODE_END;
 	else if (opcode == 0xff && (operand >> 3 & 7) >= 4 && (operand >> 3 & 7) <= 5)
 		r->out->kind = MEW_CODE_END;
@@ -155,7 +157,7 @@ static void judge_two_bytes(struct reader *r, unsigned opcode)
 	r->out->is_padding = opcode == 0x1f;
 }
 
-/* --- the opcodes ------------------------------------------------------------------------------------------------------ */
+/* --- the opcodes -------------------------------------------------------------------------------------------------- */
 
 static bool read_two_bytes(struct reader *r)
 {

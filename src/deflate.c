@@ -16,7 +16,8 @@
 #define BEST 9
 #define STORED_MAX ((size_t)65535) /* of one stored block */
 
-typedef int compress_fn(unsigned char *to, unsigned long *to_bytes, const unsigned char *from, unsigned long bytes, int level);
+typedef int compress_fn(unsigned char *to, unsigned long *to_bytes, const unsigned char *from, unsigned long bytes,
+			int level);
 typedef unsigned long bound_fn(unsigned long bytes);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

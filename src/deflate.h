@@ -8,8 +8,8 @@
 #include "base.h"
 
 /*
- * Pack bytes into a zlib stream (RFC 1950). zlib is loaded when the first report needs it, so that libmew depends on libc
- * alone and a measured process carries no compressor; without it the stream is valid too, but not smaller.
+ * Pack bytes into a zlib stream (RFC 1950). zlib is loaded when the first report needs it, so that libmew depends on
+ * libc alone and a measured process carries no compressor; without it the stream is valid too, but not smaller.
  *
  * data     borrowed
  * packed   returned: its length

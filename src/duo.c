@@ -32,7 +32,8 @@ static size_t stack_bytes(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > STACK_MOST_BYTES)
+	if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	    limit.rlim_cur > STACK_MOST_BYTES)
 		return STACK_BYTES;
 	return limit.rlim_cur < STACK_BYTES / 8 ? STACK_BYTES / 8 : (size_t)limit.rlim_cur & ~(size_t)0xffff;
 }

@@ -1,6 +1,7 @@
 /*
  * elf_names.c - see elf_names.h.
- * Layer L0. What a file says is checked against its size before it is read; raw calls, so that no wrapper sees mew's maps.
+ * Layer L0. What a file says is checked against its size before it is read; raw calls, so that no wrapper sees mew's
+ * maps.
  */
 #include "config.h"
 
@@ -233,7 +234,8 @@ unsigned mew_name_distance(const char *a, const char *b, unsigned most)
 
 		row[0] = (unsigned)i;
 		for (size_t k = 1; k <= nb; k++) {
-			unsigned swap = diagonal + (lower(a[i - 1]) != lower(b[k - 1])), add = row[k - 1] + 1, drop = row[k] + 1;
+			unsigned swap = diagonal + (lower(a[i - 1]) != lower(b[k - 1])), add = row[k - 1] + 1,
+				drop = row[k] + 1;
 
 			diagonal = row[k];
 			row[k] = swap < add ? (swap < drop ? swap : drop) : add < drop ? add : drop;

@@ -131,8 +131,8 @@ static int check_labels(const struct mew_entry *e, size_t n, struct mew_error *e
 		labels[i] = (struct named){ e->cases[i], i };
 	twins = find_twins(labels, n);
 	if (twins != NULL)
-		status = mew_error_set(err, MEW_E_INVALID, "entry \"%s\": label \"%s\" stands twice; rename one", e->name,
-				       twins->name);
+		status = mew_error_set(err, MEW_E_INVALID, "entry \"%s\": label \"%s\" stands twice; rename one",
+				       e->name, twins->name);
 	free(labels);
 	return status;
 }
@@ -144,12 +144,14 @@ static int check_cases(const struct mew_entry *e, struct mew_error *err)
 	if (e->cases == NULL)
 		return MEW_OK;
 	if (e->cases[0] == NULL)
-		return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": its family has no cases; give labels or no .cases", e->name);
+		return mew_error_set(err, MEW_E_INVALID,
+				     "entry \"%s\": its family has no cases; give labels or no .cases", e->name);
 	for (; e->cases[n] != NULL; n++) {
 		const char *fault = name_fault(e->cases[n]);
 
 		if (fault != NULL)
-			return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": label %zu %s; rename it", e->name, n, fault);
+			return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": label %zu %s; rename it", e->name, n,
+					     fault);
 	}
 	return check_labels(e, n, err);
 }
@@ -159,9 +161,11 @@ static int check_numbers(const struct mew_entry *e, struct mew_error *err)
 	if (!isfinite(e->min_time) || e->min_time < 0)
 		return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": min_time must be 0 or more seconds", e->name);
 	if (e->min_time > 0 && e->iterations > 0)
-		return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": give min_time or iterations, not both", e->name);
+		return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": give min_time or iterations, not both",
+				     e->name);
 	if (e->threads > 1024)
-		return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": %u threads are too many; at most 1024", e->name, e->threads);
+		return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": %u threads are too many; at most 1024", e->name,
+				     e->threads);
 	for (size_t i = 0; i < MEW_COUNTOF(e->reserved_); i++)
 		if (e->reserved_[i] != 0)
 			return mew_error_set(err, MEW_E_INVALID,
@@ -176,7 +180,8 @@ static int check_entry(const struct mew_entry *all, size_t i, struct mew_error *
 	int status;
 
 	if (e->name == NULL)
-		return mew_error_set(err, MEW_E_INVALID, "entry %zu has no name; give one, or end the array with {0}", i);
+		return mew_error_set(err, MEW_E_INVALID, "entry %zu has no name; give one, or end the array with {0}",
+				     i);
 	fault = name_fault(e->name);
 	if (fault != NULL)
 		return mew_error_set(err, MEW_E_INVALID, "entry %zu: its name \"%.80s\" %s; rename it", i,
@@ -199,7 +204,8 @@ static int check_names(const struct mew_entry *all, size_t n, struct mew_error *
 		names[i] = (struct named){ all[i].name, i };
 	twins = find_twins(names, n);
 	if (twins != NULL)
-		status = mew_error_set(err, MEW_E_INVALID, "entry \"%s\" is there twice (numbers %zu and %zu); rename one",
+		status = mew_error_set(err, MEW_E_INVALID,
+				       "entry \"%s\" is there twice (numbers %zu and %zu); rename one",
 				       twins->name, twins[0].number, twins[1].number);
 	free(names);
 	return status;
@@ -232,7 +238,8 @@ static int add_cases(struct mew_catalogue *c, const struct mew_entry *e, struct 
 		int made;
 
 		*item = (struct mew_item){ .entry = e, .case_index = i, .label = e->cases != NULL ? e->cases[i] : NULL };
-		made = e->cases != NULL ? asprintf(&item->key, "%s/case:%zu", e->name, i) : asprintf(&item->key, "%s", e->name);
+		made = e->cases != NULL ? asprintf(&item->key, "%s/case:%zu", e->name, i) :
+		       asprintf(&item->key, "%s", e->name);
 		if (made < 0) {
 			item->key = NULL;
 			return mew_error_set(err, MEW_E_NOMEM, "no memory for the cases of \"%s\"", e->name);
@@ -286,7 +293,8 @@ static int place(struct order *o, size_t i, struct mew_error *err)
 	if (o->visits[i] == DONE)
 		return MEW_OK;
 	if (o->visits[i] == OPEN)
-		return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": `after` runs in a circle through \"%s\"; break it",
+		return mew_error_set(err, MEW_E_INVALID,
+				     "entry \"%s\": `after` runs in a circle through \"%s\"; break it",
 				     e->name, e->after);
 	o->visits[i] = OPEN;
 	if (e->after != NULL) {
@@ -294,7 +302,8 @@ static int place(struct order *o, size_t i, struct mew_error *err)
 
 		before = find_after(o->all, o->n, e->after);
 		if (before == NULL)
-			return mew_error_set(err, MEW_E_INVALID, "entry \"%s\": `after` names \"%s\", which is not there",
+			return mew_error_set(err, MEW_E_INVALID,
+					     "entry \"%s\": `after` names \"%s\", which is not there",
 					     e->name, e->after);
 		status = place(o, (size_t)(before - o->all), err);
 		if (status != MEW_OK)
@@ -320,7 +329,8 @@ int mew_catalogue_init(struct mew_catalogue *out, const struct mew_entry *entrie
 		cases += count_cases(&entries[o.n]);
 	}
 	if (o.n == 0)
-		return mew_error_set(err, MEW_E_INVALID, "no entries: register a case with MEW_BENCHMARK or fill the array");
+		return mew_error_set(err, MEW_E_INVALID,
+				     "no entries: register a case with MEW_BENCHMARK or fill the array");
 	status = check_names(entries, o.n, err);
 	if (status != MEW_OK)
 		return status;

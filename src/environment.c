@@ -174,12 +174,16 @@ size_t mew_environment_advice(const struct mew_model *m, struct mew_advice *out,
 		bool here;
 		struct mew_advice advice;
 	} all[] = {
-		{ is_fact(m, "optimized", "no"), { "the benchmarks were compiled without optimisation", "build them with -O2" } },
-		{ load_percent(m) > 30, { "other programs keep the processors busy", "stop them, or measure when they are done" } },
+		{ is_fact(m, "optimized", "no"), { "the benchmarks were compiled without optimisation",
+						   "build them with -O2" } },
+		{ load_percent(m) > 30,
+		  { "other programs keep the processors busy", "stop them, or measure when they are done" } },
 		{ governor != NULL && strcmp(governor, "performance") != 0,
 		  { "the frequency governor is not \"performance\"", "cpupower frequency-set -g performance" } },
-		{ is_fact(m, "turbo", "on"), { "turbo changes the clock rate with heat and load", "switch it off in the firmware or in /sys" } },
-		{ is_fact(m, "virtual_machine", "yes"), { "this is a virtual machine: neighbours take time unseen", "use real hardware for small differences" } },
+		{ is_fact(m, "turbo", "on"), { "turbo changes the clock rate with heat and load",
+					       "switch it off in the firmware or in /sys" } },
+		{ is_fact(m, "virtual_machine", "yes"), { "this is a virtual machine: neighbours take time unseen",
+							  "use real hardware for small differences" } },
 	};
 	size_t n = 0;
 
@@ -207,6 +211,7 @@ void mew_environment_grade(struct mew_model *m)
 	if (n == 0)
 		(void)snprintf(text, sizeof text, "nothing known disturbs it");
 	else
-		(void)snprintf(text, sizeof text, "%s%s%s", found[0].what, n > 1 ? "; " : "", n > 1 ? found[1].what : "");
+		(void)snprintf(text, sizeof text, "%s%s%s", found[0].what, n > 1 ? "; " : "",
+			       n > 1 ? found[1].what : "");
 	m->grade_reason = mew_model_string(m, text);
 }

@@ -58,8 +58,8 @@ void mew_grid_cell(struct mew_grid *g, enum mew_style style, const char *text);
 void mew_grid_sentence(struct mew_grid *g, enum mew_style style, const char *text);
 
 /*
- * What a row holds, for a writer of another format than text: cells from the left, cleaned; NULL where none was given. A
- * row that ends in a sentence has it where its cells end. Borrowed from the grid.
+ * What a row holds, for a writer of another format than text: cells from the left, cleaned; NULL where none was given.
+ * A row that ends in a sentence has it where its cells end. Borrowed from the grid.
  */
 const char *mew_grid_text(const struct mew_grid *g, size_t row, size_t column);
 const char *mew_grid_sentence_of(const struct mew_grid *g, size_t row);

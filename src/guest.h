@@ -49,8 +49,8 @@ enum mew_guest_pass mew_guest_pass(void);
 bool mew_guest_in_memory_pass(void);
 
 /*
- * Edges of a loop's first thread, in each pass: before and behind the framework's barriers. They take turns with the loop
- * of another build where the command gave a page for that, and are slices of the timeline.
+ * Edges of a loop's first thread, in each pass: before and behind the framework's barriers. They take turns with the
+ * loop of another build where the command gave a page for that, and are slices of the timeline.
  */
 void mew_guest_first_enters(void);
 void mew_guest_first_leaves(unsigned threads, uint64_t iterations);

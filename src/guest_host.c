@@ -74,21 +74,23 @@ static int choose_preload(struct mew_guest_host *h, enum mew_guest_pass pass, st
 	h->preload[0] = '\0';
 	if (pass == MEW_GUEST_MEMORY && !sanitized) {
 		if (!add_library(h, "libmew_hooks.so.0"))
-			return mew_error_set(err, MEW_E_UNSUPPORTED, "libmew_hooks.so.0 is neither beside the command nor in %s: install it",
+			return mew_error_set(err, MEW_E_UNSUPPORTED,
+					     "libmew_hooks.so.0 is neither beside the command nor in %s: install it",
 					     MEW_LIBDIR);
 		if (h->facts != NULL && mew_model_fact(h->facts, "operator_new") != NULL)
 			(void)add_library(h, "libmew_hooks_cxx.so.0");
 	}
 	if (pass == MEW_GUEST_CPU && !sanitized)
 		(void)add_library(h, "libmew_threads.so.0");
-	if (pass != MEW_GUEST_MEMORY && hooks != NULL && strcmp(hooks, "first") == 0 && allocator != NULL && allocator[0] == '/')
+	if (pass != MEW_GUEST_MEMORY && hooks != NULL && strcmp(hooks, "first") == 0 && allocator != NULL &&
+	    allocator[0] == '/')
 		add_preload(h, allocator);
 	if (add_library(h, "libmew_guest.so.0") && !sanitized)
 		(void)add_library(h, "libmew_gbench.so.0"); /* not there: the program may have it compiled in */
 	return MEW_OK;
 }
 
-/* --- settings ------------------------------------------------------------------------------------------------------ */
+/* --- settings ----------------------------------------------------------------------------------------------------- */
 
 /*
  * Google Benchmark takes each flag from the environment too. That reaches programs that do not hand their arguments on,
@@ -139,10 +141,11 @@ static void make_settings(struct settings *s, const struct mew_guest_host *h, co
 	set(s, "BENCHMARK_ENABLE_RANDOM_INTERLEAVING=%s", rq->interleave ? "true" : "false");
 }
 
-/* --- a process ----------------------------------------------------------------------------------------------------- */
+/* --- a process ---------------------------------------------------------------------------------------------------- */
 
 /* In the child, after fork: the command has one thread, so its environment may be changed. Never returns. */
-static void become_program(const struct mew_guest_host *h, const struct mew_guest_request *rq, struct settings *s, int report)
+static void become_program(const struct mew_guest_host *h, const struct mew_guest_request *rq, struct settings *s,
+			   int report)
 {
 	char *argv[] = { (char *)(uintptr_t)h->program, NULL };
 	int in = open("/dev/null", O_RDONLY), out = h->output_fd >= 0 ? h->output_fd : STDERR_FILENO;
@@ -174,12 +177,14 @@ static void become_program(const struct mew_guest_host *h, const struct mew_gues
 	_exit(127);
 }
 
-static int launch(const struct mew_guest_host *h, const struct mew_guest_request *rq, struct settings *s, struct mew_error *err)
+static int launch(const struct mew_guest_host *h, const struct mew_guest_request *rq, struct settings *s,
+		  struct mew_error *err)
 {
 	int report[2], failure = 0, pid;
 
 	if (s->failed || pipe2(report, O_CLOEXEC) != 0)
-		return mew_error_set(err, MEW_E_NOMEM, "%s cannot be started: no memory or no descriptor is left", h->program);
+		return mew_error_set(err, MEW_E_NOMEM, "%s cannot be started: no memory or no descriptor is left",
+				     h->program);
 	(void)fflush(NULL);
 	pid = fork();
 	if (pid == 0)
@@ -203,7 +208,8 @@ static int launch(const struct mew_guest_host *h, const struct mew_guest_request
 static const unsigned char *next_frame(const struct mew_guest_host *h, uint64_t *at, size_t *bytes)
 {
 	const struct mew_guest_channel *channel = h->channel;
-	uint64_t used = __atomic_load_n(&channel->used, __ATOMIC_ACQUIRE), room = MEW_GUEST_BYTES - sizeof *channel, length;
+	uint64_t used = __atomic_load_n(&channel->used, __ATOMIC_ACQUIRE), room = MEW_GUEST_BYTES - sizeof *channel,
+		length;
 	const unsigned char *frame = (const unsigned char *)(channel + 1) + *at;
 
 	if (used > room || *at > used || used - *at < sizeof length)
@@ -250,7 +256,8 @@ static bool take_frames(struct mew_guest_host *h, const struct mew_guest_request
 	return any;
 }
 
-bool mew_guest_look(struct mew_guest_host *h, const struct mew_guest_request *rq, enum mew_guest_end *end, int *wait_status)
+bool mew_guest_look(struct mew_guest_host *h, const struct mew_guest_request *rq, enum mew_guest_end *end,
+		    int *wait_status)
 {
 	struct mew_guest_process *p = &h->process;
 	double limit_ns = h->options->timeout * 1e9;
@@ -314,7 +321,7 @@ int mew_guest_run_process(struct mew_guest_host *h, const struct mew_guest_reque
 	return status;
 }
 
-/* --- filters --------------------------------------------------------------------------------------------------------- */
+/* --- filters ------------------------------------------------------------------------------------------------------ */
 
 size_t mew_guest_escape(char *out, const char *name)
 {
@@ -348,7 +355,7 @@ char *mew_guest_take_output(struct mew_guest_host *h)
 	return mew_host_take_output(&view);
 }
 
-/* --- its cases ----------------------------------------------------------------------------------------------------- */
+/* --- its cases ---------------------------------------------------------------------------------------------------- */
 
 size_t mew_guest_find(const struct mew_guest_host *h, const char *name)
 {
@@ -369,13 +376,15 @@ static int take_names(struct mew_guest_host *h, const unsigned char *text, size_
 	h->names = calloc(lines, sizeof *h->names);
 	h->nnames = 0;
 	while (copy != NULL && h->names != NULL && (line = strsep(&rest, "\n")) != NULL)
-		if (line[0] != '\0' && mew_guest_find(h, line) == h->nnames && (h->names[h->nnames] = strdup(line)) != NULL)
+		if (line[0] != '\0' && mew_guest_find(h, line) == h->nnames &&
+		    (h->names[h->nnames] = strdup(line)) != NULL)
 			h->nnames++;
 	free(copy);
 	if (copy == NULL || h->names == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the cases of %s", h->program);
 	if (h->nnames == 0)
-		return mew_error_set(err, MEW_E_INVALID, "%s has no benchmark, or its filter (BENCHMARK_FILTER?) matches none", h->program);
+		return mew_error_set(err, MEW_E_INVALID,
+				     "%s has no benchmark, or its filter (BENCHMARK_FILTER?) matches none", h->program);
 	return MEW_OK;
 }
 
@@ -406,21 +415,25 @@ static int no_benchmarks(struct mew_guest_host *h, int wait_status, struct mew_e
 		return err->status;
 	mew_launch_describe(wait_status, how, sizeof how);
 	if (h->channel->refusal[0] != '\0')
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "%s: %.*s", h->program, (int)sizeof h->channel->refusal - 1, h->channel->refusal);
+		return mew_error_set(err, MEW_E_UNSUPPORTED, "%s: %.*s", h->program,
+				     (int)sizeof h->channel->refusal - 1, h->channel->refusal);
 	if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0)
 		(void)mew_error_set(err, MEW_E_INVALID, "%s did not list its benchmarks (%s)", h->program, how);
 	else if (loaded != 0 && loaded != MEW_GUEST_LEFT)
 		(void)mew_error_set(err, MEW_E_INVALID,
-				    "%s executed itself, or another program, without mew's LD_PRELOAD, MEW_GUEST_CHANNEL or the descriptor that "
-				    "it names: let it keep them, and add to what is there", h->program);
+				    "%s executed itself, or another program, without mew's LD_PRELOAD, "
+				    "MEW_GUEST_CHANNEL or the descriptor that it names: let it keep them, and add to "
+				    "what is there", h->program);
 	else if (!find_library("libmew_gbench.so.0", path, sizeof path))
 		(void)mew_error_set(err, MEW_E_UNSUPPORTED,
-				    "libmew_gbench.so.0 is neither beside the command nor in %s: build mew where libbenchmark-dev is "
-				    "installed, or include <mew/gbench.hpp> in %s", MEW_LIBDIR, h->program);
+				    "libmew_gbench.so.0 is neither beside the command nor in %s: build mew where "
+				    "libbenchmark-dev is installed, or include <mew/gbench.hpp> in %s", MEW_LIBDIR,
+				    h->program);
 	else
 		(void)mew_error_set(err, MEW_E_INVALID,
-				    "%s runs no benchmarks of the shared Google Benchmark; if it has an archive of it, include "
-				    "<mew/gbench.hpp> in one of its files and link it as mew(1) says", h->program);
+				    "%s runs no benchmarks of the shared Google Benchmark; if it has an archive of it, "
+				    "include <mew/gbench.hpp> in one of its files and link it as mew(1) says",
+				    h->program);
 	append_output(h, err);
 	return err->status;
 }
@@ -442,13 +455,15 @@ static int list(struct mew_guest_host *h, struct mew_error *err)
 		return no_benchmarks(h, wait_status, err);
 	h->facts = model_of(facts, nfacts);
 	if (h->facts == NULL)
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "the libmew_guest of %s is of another version than this command", h->program);
+		return mew_error_set(err, MEW_E_UNSUPPORTED,
+				     "the libmew_guest of %s is of another version than this command", h->program);
 	h->counted = h->channel->counted != 0;
 	free(mew_guest_take_output(h));
 	return take_names(h, names, nnames, err);
 }
 
-int mew_guest_open(struct mew_guest_host *h, const char *program, const struct mew_host_options *options, struct mew_error *err)
+int mew_guest_open(struct mew_guest_host *h, const char *program, const struct mew_host_options *options,
+		   struct mew_error *err)
 {
 	*h = (struct mew_guest_host){ .program = program, .options = options, .output_fd = -1 };
 	h->memory_fd = memfd_create("mew-guest", MFD_CLOEXEC);
@@ -457,7 +472,8 @@ int mew_guest_open(struct mew_guest_host *h, const char *program, const struct m
 	h->channel = mmap(NULL, MEW_GUEST_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, h->memory_fd, 0);
 	if (h->channel == MAP_FAILED) {
 		h->channel = NULL;
-		return mew_error_errno(err, MEW_E_NOMEM, "no address space for the results of %s: raise `ulimit -v`", program);
+		return mew_error_errno(err, MEW_E_NOMEM, "no address space for the results of %s: raise `ulimit -v`",
+				       program);
 	}
 	if (options->capture) {
 		h->output_fd = memfd_create("mew-output", MFD_CLOEXEC);

@@ -1,6 +1,6 @@
 /*
- * guest_host.h - the command's side of a program whose framework drives the bodies: one process for all cases of a pass.
- * Layer L4.
+ * guest_host.h - the command's side of a program whose framework drives the bodies: one process for all cases of a
+ * pass. Layer L4.
  */
 #ifndef MEW_GUEST_HOST_H
 #define MEW_GUEST_HOST_H
@@ -56,7 +56,8 @@ enum mew_guest_end { MEW_GUEST_ENDED, MEW_GUEST_TIMED_OUT, MEW_GUEST_CANCELLED }
  * Returns  MEW_OK; MEW_E_INVALID naming the program and what to do when it cannot be run, runs no benchmarks of Google
  *          Benchmark, or runs ones that mew cannot reach; mew_guest_close() is due in any case
  */
-int mew_guest_open(struct mew_guest_host *h, const char *program, const struct mew_host_options *options, struct mew_error *err);
+int mew_guest_open(struct mew_guest_host *h, const char *program, const struct mew_host_options *options,
+		   struct mew_error *err);
 void mew_guest_close(struct mew_guest_host *h);
 
 /* Start a process. Returns MEW_OK, or a status when it could not be started. */
@@ -68,7 +69,8 @@ int mew_guest_start_process(struct mew_guest_host *h, const struct mew_guest_req
  * wait_status  as of waitpid(), when it has ended
  * Returns      whether it has ended, and what it started with it; *end says how
  */
-bool mew_guest_look(struct mew_guest_host *h, const struct mew_guest_request *rq, enum mew_guest_end *end, int *wait_status);
+bool mew_guest_look(struct mew_guest_host *h, const struct mew_guest_request *rq, enum mew_guest_end *end,
+		    int *wait_status);
 
 /* One process, until it ends; status and wait_status as of these two. */
 int mew_guest_run_process(struct mew_guest_host *h, const struct mew_guest_request *rq, enum mew_guest_end *end,

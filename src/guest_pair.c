@@ -34,8 +34,8 @@ struct side { /* what one process reported */
 	bool ended;
 };
 
-int mew_guest_pair_open(struct mew_guest_pair *p, const char *const programs[MEW_SIDES], const struct mew_host_options *options,
-			uint64_t seed, struct mew_error *err)
+int mew_guest_pair_open(struct mew_guest_pair *p, const char *const programs[MEW_SIDES],
+			const struct mew_host_options *options, uint64_t seed, struct mew_error *err)
 {
 	*p = (struct mew_guest_pair){ .options = *options, .seed = seed, .page_fd = -1 };
 	p->page = mew_pace_create(&p->page_fd);
@@ -87,7 +87,8 @@ static void take_piece(struct side *s, const struct mew_model *piece, enum mew_s
 			continue;
 		if ((c->kinds >> MEW_KIND_TIME & 1) != 0 && c->time.status != MEW_OK && s->status == MEW_OK) {
 			s->status = c->time.status;
-			(void)snprintf(s->reason, sizeof s->reason, "%s", c->time.reason != NULL ? c->time.reason : "it failed");
+			(void)snprintf(s->reason, sizeof s->reason, "%s",
+				       c->time.reason != NULL ? c->time.reason : "it failed");
 		}
 		for (size_t k = 0; k < c->nruns; k++)
 			take_run(s, &c->runs[k], side);
@@ -119,7 +120,8 @@ static int judge_side(const struct side *s, const struct mew_guest_host *h, enum
 		return MEW_OK;
 	mew_launch_describe(s->wait_status, how, sizeof how);
 	if (s->end == MEW_GUEST_TIMED_OUT)
-		(void)mew_error_set(err, MEW_E_BODY, "\"%.100s\" did not end within --timeout %g s", s->c->key, h->options->timeout);
+		(void)mew_error_set(err, MEW_E_BODY, "\"%.100s\" did not end within --timeout %g s", s->c->key,
+				    h->options->timeout);
 	else
 		(void)mew_error_set(err, MEW_E_BODY, "\"%.100s\" was not reported: its process %s", s->c->key, how);
 	return mew_side_failed(side, MEW_E_BODY, err);
@@ -127,7 +129,8 @@ static int judge_side(const struct side *s, const struct mew_guest_host *h, enum
 
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
-static struct mew_guest_request request(const struct mew_guest_pair *p, enum mew_side side, struct side *into, const char *filter)
+static struct mew_guest_request request(const struct mew_guest_pair *p, enum mew_side side, struct side *into,
+					const char *filter)
 {
 	const struct mew_pair_case *c = into->c;
 	bool counted = p->host[MEW_BASE].counted && p->host[MEW_HEAD].counted;
@@ -167,7 +170,8 @@ static int pin(const struct mew_guest_pair *p, int cpu)
 }
 
 /* Until both have ended; one that is gone must not be waited for by the other. */
-static void wait_both(struct mew_guest_pair *p, const struct mew_guest_request rq[MEW_SIDES], struct side sides[MEW_SIDES])
+static void wait_both(struct mew_guest_pair *p, const struct mew_guest_request rq[MEW_SIDES],
+		      struct side sides[MEW_SIDES])
 {
 	const struct timespec pause = { 0, LOOK_NS };
 
@@ -210,8 +214,8 @@ static void drop_output(struct mew_guest_pair *p)
 		free(mew_guest_take_output(&p->host[side]));
 }
 
-static int run_both(struct mew_guest_pair *p, const struct mew_pair_case *c, unsigned rounds, struct side sides[MEW_SIDES], int *cpu,
-		    struct mew_error *err)
+static int run_both(struct mew_guest_pair *p, const struct mew_pair_case *c, unsigned rounds,
+		    struct side sides[MEW_SIDES], int *cpu, struct mew_error *err)
 {
 	char *filter = mew_guest_filter_one(c->key);
 	struct mew_guest_turns turns[MEW_SIDES];
@@ -248,7 +252,8 @@ static bool is_disturbed(const struct mew_guest_channel *channel, unsigned round
 	return loops >= rounds && channel->disturbed[(loops - rounds + i) % MEW_GUEST_LOOPS] != 0;
 }
 
-static int join(const struct mew_guest_pair *p, struct side sides[MEW_SIDES], struct mew_pair_observation *out, struct mew_error *err)
+static int join(const struct mew_guest_pair *p, struct side sides[MEW_SIDES], struct mew_pair_observation *out,
+		struct mew_error *err)
 {
 	struct side *base = &sides[MEW_BASE], *head = &sides[MEW_HEAD];
 	unsigned n = base->n < head->n ? base->n : head->n, kept = 0;
@@ -259,11 +264,13 @@ static int join(const struct mew_guest_pair *p, struct side sides[MEW_SIDES], st
 	for (unsigned i = 0; i < n; i++) {
 		if (base->ns[i] <= 0 || head->ns[i] <= 0) {
 			free(x);
-			return mew_error_set(err, MEW_E_LOST, "\"%.100s\" took no time that the clock can see in a sample", base->c->key);
+			return mew_error_set(err, MEW_E_LOST, "\"%.100s\" took no time that the clock can see in a "
+							      "sample", base->c->key);
 		}
 		x[n + i] = log(head->ns[i] / base->ns[i]);
 		out->ties += base->ns[i] == head->ns[i];
-		if (!is_disturbed(p->host[MEW_BASE].channel, base->n, i) && !is_disturbed(p->host[MEW_HEAD].channel, head->n, i))
+		if (!is_disturbed(p->host[MEW_BASE].channel, base->n, i) &&
+		    !is_disturbed(p->host[MEW_HEAD].channel, head->n, i))
 			x[kept++] = x[n + i];
 	}
 	/* where most are disturbed, leaving them out would choose by luck */
@@ -277,8 +284,8 @@ static int join(const struct mew_guest_pair *p, struct side sides[MEW_SIDES], st
 	return MEW_OK;
 }
 
-int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case *c, unsigned rounds, struct mew_pair_observation *out,
-			   struct mew_error *err)
+int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case *c, unsigned rounds,
+			   struct mew_pair_observation *out, struct mew_error *err)
 {
 	struct side *sides = calloc(MEW_SIDES, sizeof *sides);
 	int cpu = -1, status;
@@ -291,7 +298,8 @@ int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case 
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES && status == MEW_OK; side++)
 		status = judge_side(&sides[side], &p->host[side], side, err);
 	if (status == MEW_OK && c->extra > 0 && sides[MEW_HEAD].loops != c->loops + c->extra)
-		status = mew_error_set(err, MEW_E_UNSUPPORTED, "\"%.100s\" says itself how many iterations it runs", c->key);
+		status = mew_error_set(err, MEW_E_UNSUPPORTED, "\"%.100s\" says itself how many iterations it runs",
+				       c->key);
 	if (status == MEW_OK)
 		status = join(p, sides, out, err);
 	out->cpu = cpu;
@@ -301,7 +309,8 @@ int mew_guest_pair_observe(struct mew_guest_pair *p, const struct mew_pair_case 
 
 /* --- one side alone ----------------------------------------------------------------------------------------------- */
 
-static int run_alone(struct mew_guest_pair *p, const struct mew_pair_case *c, enum mew_side side, struct side *s, struct mew_error *err)
+static int run_alone(struct mew_guest_pair *p, const struct mew_pair_case *c, enum mew_side side, struct side *s,
+		     struct mew_error *err)
 {
 	char *filter = mew_guest_filter_one(c->key);
 	struct mew_guest_request rq;
@@ -327,7 +336,8 @@ bool mew_guest_pair_skips(struct mew_guest_pair *p, const struct mew_pair_case *
 		struct side *s = calloc(1, sizeof *s);
 		struct mew_error err;
 
-		skips = s != NULL && run_alone(p, c, side, s, &err) == MEW_E_UNSUPPORTED && strstr(err.text, "skipped: ") != NULL;
+		skips = s != NULL && run_alone(p, c, side, s, &err) == MEW_E_UNSUPPORTED &&
+			strstr(err.text, "skipped: ") != NULL;
 		free(s);
 	}
 	return skips;
@@ -349,7 +359,8 @@ int mew_guest_pair_calibrate(struct mew_guest_pair *p, struct mew_pair_case *c, 
 	if (status == MEW_OK) {
 		c->loops = s->loops > 0 ? s->loops : 1;
 		if (extra > 0 && (!p->host[MEW_BASE].counted || !p->host[MEW_HEAD].counted))
-			status = mew_error_set(err, MEW_E_UNSUPPORTED, "Google Benchmark before 1.8 takes no number of iterations");
+			status = mew_error_set(err, MEW_E_UNSUPPORTED,
+					       "Google Benchmark before 1.8 takes no number of iterations");
 		else if (extra > 0)
 			status = mew_pair_add_work(c, s->sample_ns, extra, err);
 	}

@@ -21,8 +21,8 @@
 #define SHORT_PASS 0.01             /* seconds that the memory pass measures: it counts, and needs no more */
 #define SHORTEST 1e-9               /* seconds that end with the first iteration */
 
-int mew_guest_job_init(struct mew_guest_job *j, struct mew_guest_host *host, const struct mew_plan_options *plan, struct mew_model *model,
-		       struct mew_progress *progress)
+int mew_guest_job_init(struct mew_guest_job *j, struct mew_guest_host *host, const struct mew_plan_options *plan,
+		       struct mew_model *model, struct mew_progress *progress)
 {
 	bool *flags = calloc(3 * host->nnames + 1, sizeof *flags);
 
@@ -41,7 +41,7 @@ void mew_guest_job_fini(struct mew_guest_job *j)
 	*j = (struct mew_guest_job){ 0 };
 }
 
-/* --- results as they come ------------------------------------------------------------------------------------------- */
+/* --- results as they come ----------------------------------------------------------------------------------------- */
 
 static enum mew_kind kind_of(const struct mew_guest_job *j)
 {
@@ -83,7 +83,8 @@ static void take(void *data, struct mew_model *piece)
 		mew_cli_complain("no memory for the results of %s", j->host->program);
 	mew_cli_trace_tick();
 	if (next < j->host->nnames)
-		mew_progress_show(j->progress, j->host->names[next], j->host->names[next], (int)j->pass, j->pass_name, j->done, j->steps);
+		mew_progress_show(j->progress, j->host->names[next], j->host->names[next], (int)j->pass, j->pass_name,
+				  j->done, j->steps);
 }
 
 static void fail_case(struct mew_guest_job *j, size_t name, int status, const char *reason, char *output)
@@ -100,7 +101,7 @@ static void fail_case(struct mew_guest_job *j, size_t name, int status, const ch
 		c->output = mew_model_string(j->model, output);
 }
 
-/* --- a pass ---------------------------------------------------------------------------------------------------------- */
+/* --- a pass ------------------------------------------------------------------------------------------------------- */
 
 /* An expression for what is still to run; *all when that is everything. NULL without memory, or when it is too long. */
 static char *make_filter(const struct mew_guest_job *j, bool *all)
@@ -170,9 +171,11 @@ static bool blame(struct mew_guest_job *j, enum mew_guest_end end, int wait_stat
 		return false;
 	}
 	if (end == MEW_GUEST_TIMED_OUT)
-		(void)snprintf(reason, sizeof reason, "did not end within --timeout %g s; its process was killed", j->host->options->timeout);
+		(void)snprintf(reason, sizeof reason, "did not end within --timeout %g s; its process was killed",
+			       j->host->options->timeout);
 	else if (j->host->channel->full != 0)
-		(void)snprintf(reason, sizeof reason, "the results are too large to hand over; choose fewer cases, or a longer interval");
+		(void)snprintf(reason, sizeof reason,
+			       "the results are too large to hand over; choose fewer cases, or a longer interval");
 	else if (wait_status == 0)
 		(void)snprintf(reason, sizeof reason, "the program ended, with code 0, and did not report it");
 	else
@@ -193,8 +196,8 @@ static void tell_untraced(struct mew_guest_job *j)
 {
 	if (j->host->channel->untraced == 0 || j->told_untraced)
 		return;
-	mew_cli_complain("trace: %s cannot write its part (did it drop its privileges?), so its loops are missing: run mew as the user "
-			 "that it becomes", j->host->program);
+	mew_cli_complain("trace: %s cannot write its part (did it drop its privileges?), so its loops are missing: run "
+			 "mew as the user that it becomes", j->host->program);
 	j->told_untraced = true;
 }
 
@@ -215,7 +218,8 @@ static void run_process(struct mew_guest_job *j, unsigned process)
 
 		rq.filter = all ? NULL : filter;
 		status = filter != NULL ? mew_guest_run_process(j->host, &rq, &end, &wait_status, &err) :
-					  mew_error_set(&err, MEW_E_INVALID, "too many cases are chosen to name them all: choose fewer, or all");
+					  mew_error_set(&err, MEW_E_INVALID, "too many cases are chosen to name them "
+									     "all: choose fewer, or all");
 		free(filter);
 		tell_untraced(j);
 		if (status != MEW_OK)
@@ -227,8 +231,8 @@ static void run_process(struct mew_guest_job *j, unsigned process)
 /* What mew reads around a loop of its own was not read here: no figure is better than a zero. */
 static void summarise(struct mew_guest_job *j, size_t name)
 {
-	static const int unseen[] = { MEW_FIG_CONTEXT_SWITCHES, MEW_FIG_MIGRATIONS, MEW_FIG_PAGE_FAULTS, MEW_FIG_LOOP_OVERHEAD_NS,
-				      MEW_FIG_CLOCK_COST_NS };
+	static const int unseen[] = { MEW_FIG_CONTEXT_SWITCHES, MEW_FIG_MIGRATIONS, MEW_FIG_PAGE_FAULTS,
+				      MEW_FIG_LOOP_OVERHEAD_NS, MEW_FIG_CLOCK_COST_NS };
 	struct mew_case *c = mew_model_case(j->model, j->host->names[name], j->program);
 
 	mew_summarise_time(j->model, c, false);

@@ -1,6 +1,6 @@
 /*
- * guest_pass.h - a pass over the chosen cases of a program of another framework: a process for all of them, and another one
- * for those behind a case that ended it.
+ * guest_pass.h - a pass over the chosen cases of a program of another framework: a process for all of them, and another
+ * one for those behind a case that ended it.
  * Layer L6. The command's thread.
  */
 #ifndef MEW_GUEST_PASS_H
@@ -25,9 +25,12 @@ struct mew_guest_job {
 	bool ended_badly;                 /* returned: a process failed behind its last benchmark */
 };
 
-/* For a host that is open; all are borrowed, nothing is chosen. Returns 0, or -1 without memory; mew_guest_job_fini() is due. */
-int mew_guest_job_init(struct mew_guest_job *j, struct mew_guest_host *host, const struct mew_plan_options *plan, struct mew_model *model,
-		       struct mew_progress *progress);
+/*
+ * For a host that is open; all are borrowed, nothing is chosen. Returns 0, or -1 without memory; mew_guest_job_fini()
+ * is due.
+ */
+int mew_guest_job_init(struct mew_guest_job *j, struct mew_guest_host *host, const struct mew_plan_options *plan,
+		       struct mew_model *model, struct mew_progress *progress);
 void mew_guest_job_fini(struct mew_guest_job *j);
 
 /* Run a pass. A case that fails has a row with the reason; none stops the others. */

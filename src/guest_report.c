@@ -61,7 +61,10 @@ struct mew_guest_channel *mew_guest_channel(void)
 	return channel;
 }
 
-/* The descriptor stays open: a program that executes itself again (Google Benchmark does, without ASLR) needs it once more. */
+/*
+ * The descriptor stays open: a program that executes itself again (Google Benchmark does, without ASLR) needs it once
+ * more.
+ */
 static void __attribute__((constructor)) find_channel(void)
 {
 	uint32_t nobody = 0;
@@ -69,7 +72,8 @@ static void __attribute__((constructor)) find_channel(void)
 	channel = map_channel();
 	if (channel == NULL)
 		return;
-	(void)__atomic_compare_exchange_n(&channel->loaded, &nobody, (uint32_t)getpid(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	(void)__atomic_compare_exchange_n(&channel->loaded, &nobody, (uint32_t)getpid(), false, __ATOMIC_RELAXED,
+					  __ATOMIC_RELAXED);
 	mew_guest_find_page(channel);
 }
 
@@ -79,7 +83,8 @@ static void __attribute__((destructor)) leave_channel(void)
 	uint32_t self = (uint32_t)getpid();
 
 	if (channel != NULL)
-		(void)__atomic_compare_exchange_n(&channel->loaded, &self, MEW_GUEST_LEFT, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		(void)__atomic_compare_exchange_n(&channel->loaded, &self, MEW_GUEST_LEFT, false, __ATOMIC_RELAXED,
+						  __ATOMIC_RELAXED);
 }
 
 enum mew_guest_pass mew_guest_pass(void)
@@ -138,7 +143,8 @@ int mew_guest_begin(void)
 
 	if (channel == NULL)
 		return MEW_GUEST_ALONE;
-	if (!__atomic_compare_exchange_n(&channel->owner, &nobody, (uint32_t)getpid(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+	if (!__atomic_compare_exchange_n(&channel->owner, &nobody, (uint32_t)getpid(), false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED)) {
 		if (!is_owner())
 			channel = NULL; /* a program that the benchmark started: not what the command asked about */
 		return mew_guest_pass();
@@ -192,7 +198,8 @@ static void drop_turns(struct mew_model *m, struct mew_case *c)
 			 "the table of blocks would be part of it, and Google Benchmark calls the body once");
 }
 
-static int drain(struct mew_model *m, struct mew_case *c, enum mew_kind kind, uint64_t iterations, struct mew_error *err)
+static int drain(struct mew_model *m, struct mew_case *c, enum mew_kind kind, uint64_t iterations,
+		 struct mew_error *err)
 {
 	uint64_t *thread_ns = calloc(b->threads, sizeof *thread_ns);
 	struct mew_sink sink = { .model = m, .row = c, .kind = kind, .iterations = iterations, .thread_ns = thread_ns };
@@ -249,21 +256,22 @@ static int fill_captured(struct mew_model *m, struct mew_case *c, enum mew_kind 
 	const char *why;
 
 	if (!mew_guest_is_complete(&why))
-		return mew_error_set(err, b->status != MEW_OK ? b->status : b->backend == NULL ? MEW_E_UNSUPPORTED : MEW_E_LOOP,
-				     "%s", why);
+		return mew_error_set(err, b->status != MEW_OK ? b->status : b->backend == NULL ? MEW_E_UNSUPPORTED :
+				     MEW_E_LOOP, "%s", why);
 	if (!b->whole && (b->threads != run->threads || (run->iterations != 0 && iterations != run->iterations)))
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "the loop that ran last is another one (%llu iterations on %u threads, reported are %llu on %u): "
-				     "switch random interleaving off", (unsigned long long)iterations, b->threads,
-				     (unsigned long long)run->iterations, run->threads);
+				     "the loop that ran last is another one (%llu iterations on %u threads, reported "
+				     "are %llu on %u): switch random interleaving off", (unsigned long long)iterations,
+				     b->threads, (unsigned long long)run->iterations, run->threads);
 	status = drain(m, c, kind, iterations, err);
 	if (status != MEW_OK)
 		return status;
 	if (kind == MEW_KIND_MEMORY)
 		drop_turns(m, c);
 	if (b->whole)
-		mew_model_note(m, c, kind, "the edges of its loop were not seen: the figures are those of Google Benchmark's memory "
-					   "pass as a whole, with its own state and what the body does around the loop");
+		mew_model_note(m, c, kind, "the edges of its loop were not seen: the figures are those of Google "
+					   "Benchmark's memory pass as a whole, with its own state and what the body "
+					   "does around the loop");
 	else if (put_run(m, c, run, phase, iterations / b->threads, (double)b->slots[0].window_ns, -1) != 0)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the result");
 	return MEW_OK;

@@ -1,7 +1,7 @@
 /*
- * hooks_link.c - libmew must not depend on libmew_hooks (libc would come first in the search, and nothing be counted), so
- * its one function is looked up: by a weak reference, and by name where a static link bound that reference to nothing.
- * Layer L0. Any thread.
+ * hooks_link.c - libmew must not depend on libmew_hooks (libc would come first in the search, and nothing be counted),
+ * so its one function is looked up: by a weak reference, and by name where a static link bound that reference to
+ * nothing. Layer L0. Any thread.
  */
 #include "config.h"
 

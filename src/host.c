@@ -70,8 +70,9 @@ static int lost(struct mew_host *h, int got, struct mew_error *err)
 	}
 	if (got == MEW_E_IO) { /* what comes after such a frame cannot be told from it */
 		mew_host_kill(h);
-		return mew_error_set(err, MEW_E_IO, "its answer could not be read, so its process was killed: there was no memory "
-				     "for it, or the body wrote to a descriptor that it had not opened");
+		return mew_error_set(err, MEW_E_IO,
+				     "its answer could not be read, so its process was killed: there was no memory for "
+				     "it, or the body wrote to a descriptor that it had not opened");
 	}
 	status = end_worker(h, got != 0, &had_to_kill);
 	mew_host_kill(h);
@@ -120,7 +121,8 @@ int mew_host_start(struct mew_host *h, struct mew_error *err)
 {
 	struct mew_launch s = { .program = h->program, .output = h->output_fd, .inherited = h->options->inherited,
 				.preload = h->preload,
-				.known = h->facts != NULL && h->pass == MEW_PASS_TIME && h->options->allocator == NULL };
+				.known = h->facts != NULL && h->pass == MEW_PASS_TIME &&
+					 h->options->allocator == NULL };
 	int pair[2];
 
 	if (h->pid > 0)
@@ -153,8 +155,8 @@ static int not_a_mew_program(struct mew_host *h, int got, struct mew_error *err)
 		(void)end_worker(h, true, NULL);
 	mew_host_kill(h);
 	said = mew_host_take_output(h);
-	(void)mew_error_set(err, MEW_E_INVALID, "%s is not a mew program (%s): it must end with MEW_MAIN()%s%.80s", h->program, how,
-			    said != NULL ? "; it printed: " : "", said != NULL ? said : "");
+	(void)mew_error_set(err, MEW_E_INVALID, "%s is not a mew program (%s): it must end with MEW_MAIN()%s%.80s",
+			    h->program, how, said != NULL ? "; it printed: " : "", said != NULL ? said : "");
 	for (char *p = err->text; *p != '\0'; p++)
 		if (*p == '\n' || *p == '\r')
 			*p = ' ';
@@ -171,10 +173,11 @@ static int check_allocator(const struct mew_host *h, const struct mew_model *fac
 
 	wanted = h->options->allocator != NULL ? realpath(h->options->allocator, NULL) : NULL;
 	if (wanted != NULL && sanitizer != NULL)
-		status = mew_error_set(err, MEW_E_UNSUPPORTED, "%s is built with %s, which has its own malloc: build it without for "
-				       "--allocator", h->program, sanitizer);
+		status = mew_error_set(err, MEW_E_UNSUPPORTED,
+				       "%s is built with %s, which has its own malloc: build it without for --allocator", h->program, sanitizer);
 	else if (wanted != NULL && (real == NULL || strcmp(real, wanted) != 0))
-		status = mew_error_set(err, MEW_E_UNSUPPORTED, "%s allocates from %s and not from %s: --allocator needs a program with a "
+		status = mew_error_set(err, MEW_E_UNSUPPORTED,
+				       "%s allocates from %s and not from %s: --allocator needs a program with a "
 				       "loader and no malloc of its own, and a file that defines malloc", h->program,
 				       used != NULL ? used : "an unknown place", h->options->allocator);
 	free(real);
@@ -296,7 +299,8 @@ static int open_output(struct mew_host *h, struct mew_error *err)
 	return MEW_OK;
 }
 
-int mew_host_open(struct mew_host *h, const char *program, const struct mew_host_options *options, struct mew_error *err)
+int mew_host_open(struct mew_host *h, const char *program, const struct mew_host_options *options,
+		  struct mew_error *err)
 {
 	int status;
 
@@ -327,8 +331,10 @@ static void note_lingering(struct mew_host *h)
 	char line[400];
 
 	if (!h->lingers && !h->is_shared && h->options->say != NULL) { /* that of the shared one says it */
-		(void)snprintf(line, sizeof line, "%.200s: its process hangs at its exit, when all is measured (atexit, destructors, a "
-						  "tear-down): it was killed after 2 s, and later ones have 0.1 s", h->program);
+		(void)snprintf(line, sizeof line,
+			       "%.200s: its process hangs at its exit, when all is measured (atexit, destructors, a "
+						  "tear-down): it was killed after 2 s, and later ones have 0.1 s",
+						  h->program);
 		h->options->say(line);
 	}
 	h->lingers = true;

@@ -62,12 +62,13 @@ struct mew_host {
  * Returns  MEW_OK; MEW_E_INVALID naming the program when it cannot be started, is not a mew program, speaks another
  *          protocol, or its entries are not valid; mew_host_close() is due in any case
  */
-int mew_host_open(struct mew_host *h, const char *program, const struct mew_host_options *options, struct mew_error *err);
+int mew_host_open(struct mew_host *h, const char *program, const struct mew_host_options *options,
+		  struct mew_error *err);
 void mew_host_close(struct mew_host *h);
 
 /*
- * A further host of the same program, with workers of its own, for another thread: no worker is started yet. A worker dies
- * with the thread that started it.
+ * A further host of the same program, with workers of its own, for another thread: no worker is started yet. A worker
+ * dies with the thread that started it.
  *
  * from     open, and it stays so: its cases and facts are read
  * Returns  MEW_OK, MEW_E_NOMEM, MEW_E_IO; mew_host_close() is due in any case
@@ -75,8 +76,8 @@ void mew_host_close(struct mew_host *h);
 int mew_host_share(struct mew_host *h, const struct mew_host *from, struct mew_error *err);
 
 /*
- * A fresh worker for a pass: timing with the native malloc ahead of the hooks, memory with the hooks first. One that has
- * run nothing yet is fresh, where the pass needs no preload.
+ * A fresh worker for a pass: timing with the native malloc ahead of the hooks, memory with the hooks first. One that
+ * has run nothing yet is fresh, where the pass needs no preload.
  * Returns MEW_OK or a status with text.
  */
 int mew_host_begin_pass(struct mew_host *h, enum mew_pass pass, struct mew_error *err);

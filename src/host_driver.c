@@ -25,8 +25,8 @@ static bool has_fact(const struct mew_host *h, const char *name, const char *val
 }
 
 /*
- * The path of a library beside the libmew that the program uses, else where mew was installed, into at most `size` bytes
- * at `out`. Returns its length, 0 when it is in neither.
+ * The path of a library beside the libmew that the program uses, else where mew was installed, into at most `size`
+ * bytes at `out`. Returns its length, 0 when it is in neither.
  */
 static size_t library_path(const struct mew_host *h, const char *name, char *out, size_t size)
 {
@@ -46,8 +46,8 @@ static size_t library_path(const struct mew_host *h, const char *name, char *out
 
 /*
  * What the memory pass preloads: the hooks, unless they are linked in and first, and operator new over them where the
- * allocator has its own. Without the latter the row says what is not counted. Where a preload is refused (the program has
- * a sanitizer) or ignored (it has no loader), the worker says so.
+ * allocator has its own. Without the latter the row says what is not counted. Where a preload is refused (the program
+ * has a sanitizer) or ignored (it has no loader), the worker says so.
  */
 static int choose_hooks(struct mew_host *h, struct mew_error *err)
 {
@@ -59,8 +59,8 @@ static int choose_hooks(struct mew_host *h, struct mew_error *err)
 		n = library_path(h, "libmew_hooks.so.0", h->preload_hooks, sizeof h->preload_hooks - 1);
 		if (n == 0)
 			return mew_error_set(err, MEW_E_UNSUPPORTED,
-					     "libmew_hooks.so.0 is neither beside libmew nor in %s: install it, or link the program "
-					     "with -lmew_hooks", MEW_LIBDIR);
+					     "libmew_hooks.so.0 is neither beside libmew nor in %s: install it, or "
+					     "link the program with -lmew_hooks", MEW_LIBDIR);
 		h->preload = h->preload_hooks;
 	}
 	if (mew_model_fact(h->facts, "operator_new") == NULL)
@@ -89,7 +89,10 @@ static int add_allocator(struct mew_host *h, struct mew_error *err)
 	return MEW_OK;
 }
 
-/* The wrapper that announces threads; where it cannot be had, the CPU backend looks for them itself. Returns its length. */
+/*
+ * The wrapper that announces threads; where it cannot be had, the CPU backend looks for them itself. Returns its
+ * length.
+ */
 static size_t choose_threads(const struct mew_host *h, char *out, size_t size)
 {
 	if (mew_model_fact(h->facts, "sanitizer") != NULL || has_fact(h, "linked", "statically"))
@@ -98,9 +101,9 @@ static size_t choose_threads(const struct mew_host *h, char *out, size_t size)
 }
 
 /*
- * Timing and sampling run at the native speed of malloc: the library that provides the next malloc is preloaded, so that
- * it comes before the hooks in the search, and for sampling the wrapper of pthread_create in front of it. The memory
- * pass needs the hooks first.
+ * Timing and sampling run at the native speed of malloc: the library that provides the next malloc is preloaded, so
+ * that it comes before the hooks in the search, and for sampling the wrapper of pthread_create in front of it. The
+ * memory pass needs the hooks first.
  */
 static int choose_preload(struct mew_host *h, enum mew_pass pass, struct mew_error *err)
 {

@@ -86,7 +86,8 @@ bool mew_build_id_of_notes(const void *notes, size_t bytes, char text[MEW_BUILD_
 		if (contents + padded(note.n_descsz) > bytes)
 			return false;
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(at + name, "GNU", 4) == 0) {
-			hex(text, at + contents, note.n_descsz < MEW_BUILD_ID_TEXT / 2 ? note.n_descsz : MEW_BUILD_ID_TEXT / 2);
+			hex(text, at + contents,
+			    note.n_descsz < MEW_BUILD_ID_TEXT / 2 ? note.n_descsz : MEW_BUILD_ID_TEXT / 2);
 			return true;
 		}
 		at += contents + padded(note.n_descsz);

@@ -16,8 +16,8 @@
 void mew_kept_place(void *memory, size_t bytes);
 
 /*
- * Map zeroed memory in the place, else like mew_os_reserve(). Give it back with the same size: in the place its pages go
- * back to the kernel, and its addresses serve the next one of that size.
+ * Map zeroed memory in the place, else like mew_os_reserve(). Give it back with the same size: in the place its pages
+ * go back to the kernel, and its addresses serve the next one of that size.
  *
  * Returns  page-aligned memory; NULL when the place is full or the kernel refuses
  * Context  any thread, not signal, not malloc

@@ -1,6 +1,7 @@
 /*
- * lanes.c - see lanes.h. One lock over the list of cases; everything else belongs to one lane, or to the thread that waits.
- * Layer L4. The command's thread, and one for each lane: the kernel ends a worker with the thread that started it.
+ * lanes.c - see lanes.h. One lock over the list of cases; everything else belongs to one lane, or to the thread that
+ * waits. Layer L4. The command's thread, and one for each lane: the kernel ends a worker with the thread that started
+ * it.
  */
 #include "config.h"
 

@@ -33,8 +33,8 @@ struct mew_lanes_options {
 struct mew_lanes;
 
 /*
- * Start the pass: each lane takes the first case that waits for no other (`after`), in the order of the tasks, until none
- * is left. Workers that the hosts have are retired.
+ * Start the pass: each lane takes the first case that waits for no other (`after`), in the order of the tasks, until
+ * none is left. Workers that the hosts have are retired.
  *
  * tasks    n of them; those that a case comes after stand before it; borrowed until mew_lanes_free()
  * Returns  MEW_OK; MEW_E_NOMEM when not even one lane could be started: then no case ran

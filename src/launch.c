@@ -24,7 +24,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The environment with `first` in front of LD_PRELOAD; the array is freed by the caller, and so is *setting. NULL without memory. */
+/*
+ * The environment with `first` in front of LD_PRELOAD; the array is freed by the caller, and so is *setting. NULL
+ * without memory.
+ */
 static char **environment_of(const char *first, char **setting)
 {
 	const char *old = getenv("LD_PRELOAD");
@@ -32,7 +35,8 @@ static char **environment_of(const char *first, char **setting)
 	char **list;
 
 	*setting = NULL;
-	if (first != NULL && asprintf(setting, "LD_PRELOAD=%s%s%s", first, old != NULL ? ":" : "", old != NULL ? old : "") < 0) {
+	if (first != NULL && asprintf(setting, "LD_PRELOAD=%s%s%s", first, old != NULL ? ":" : "",
+				      old != NULL ? old : "") < 0) {
 		*setting = NULL;
 		return NULL;
 	}
@@ -78,7 +82,10 @@ static void plan_signals(posix_spawnattr_t *as)
 	(void)posix_spawnattr_setflags(as, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-/* posix_spawn() shares our memory until the exec: a fork would copy page tables, and every page that is written after it. */
+/*
+ * posix_spawn() shares our memory until the exec: a fork would copy page tables, and every page that is written after
+ * it.
+ */
 static int spawn(const struct mew_launch *s, char *const argv[], char *const environment[], int in, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
@@ -186,7 +193,9 @@ int mew_launch_end(int pid, uint64_t patience_ns, bool *had_to_kill)
 void mew_launch_describe(int wait_status, char *text, size_t size)
 {
 	if (WIFSIGNALED(wait_status))
-		(void)snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+		(void)snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(wait_status),
+			       strsignal(WTERMSIG(wait_status)));
 	else
-		(void)snprintf(text, size, "exited with code %d", WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1);
+		(void)snprintf(text, size, "exited with code %d",
+			       WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1);
 }

@@ -296,7 +296,8 @@ static bool own_texts(struct mew_model *m, const struct mew_list_type *list, cha
 {
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < list->ncolumns; k++) {
-			const char **text = (const char **)(void *)(rows + i * list->row_bytes + list->columns[k].offset);
+			const char **text =
+				(const char **)(void *)(rows + i * list->row_bytes + list->columns[k].offset);
 
 			if (list->columns[k].type != MEW_VALUE_TEXT)
 				continue;

@@ -279,8 +279,8 @@ int mew_model_set_lines(struct mew_model *m, uint32_t location, const struct mew
 
 /*
  * Add everything of `from` to `into`, renumbering modules, functions, locations and stacks. Cases meet by key, program
- * and allocator. Rows that exist in `from` replace those in `into`, with their stacks or samples; so do counters of the same
- * name. Runs and phase data are appended. Facts that are there already stay; of two grades the worse stands.
+ * and allocator. Rows that exist in `from` replace those in `into`, with their stacks or samples; so do counters of the
+ * same name. Runs and phase data are appended. Facts that are there already stay; of two grades the worse stands.
  *
  * from     borrowed, may be sealed
  * Returns  0, or -1 without memory: `into` then holds a part and is good for mew_model_free() only

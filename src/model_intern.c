@@ -122,7 +122,8 @@ static bool same_case(const struct mew_model *m, uint32_t number, const void *ke
 {
 	const struct mew_case *a = &m->cases[number], *b = key;
 
-	return strcmp(a->key, b->key) == 0 && same_text(a->program, b->program) && same_text(a->allocator, b->allocator);
+	return strcmp(a->key, b->key) == 0 && same_text(a->program, b->program) &&
+	       same_text(a->allocator, b->allocator);
 }
 
 /* Cases of other programs with the same key need to be told apart by people. Equal keys have equal hashes, so all of
@@ -134,7 +135,8 @@ static void mark_shared(struct mew_model *m, struct mew_case *c, uint32_t hash)
 	for (size_t i = hash & (t->size - 1); t->slots[i].number != 0; i = (i + 1) & (t->size - 1)) {
 		struct mew_case *other = &m->cases[t->slots[i].number - 1];
 
-		if (t->slots[i].hash == hash && strcmp(other->key, c->key) == 0 && !same_text(other->program, c->program))
+		if (t->slots[i].hash == hash && strcmp(other->key, c->key) == 0 &&
+		    !same_text(other->program, c->program))
 			c->shares_key = other->shares_key = true;
 	}
 }

@@ -201,7 +201,8 @@ static int merge_counter(struct mew_model *into, struct mew_case *c, const struc
 /* A rate under hooks or a sampler is no figure of the loop: what was timed keeps its counters. */
 static bool keeps_counters(const struct mew_case *c, const struct mew_case *from)
 {
-	return (c->kinds >> MEW_KIND_TIME & 1) != 0 && c->time.status == MEW_OK && (from->kinds >> MEW_KIND_TIME & 1) == 0;
+	return (c->kinds >> MEW_KIND_TIME & 1) != 0 && c->time.status == MEW_OK &&
+	       (from->kinds >> MEW_KIND_TIME & 1) == 0;
 }
 
 static int merge_lists(struct mew_model *into, struct mew_case *c, const struct mew_case *from)

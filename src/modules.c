@@ -149,7 +149,10 @@ static const char *module_path(const char *name, uintptr_t code, char buffer[LIN
 		return program_path(buffer);
 	if (name[0] == '/' && strncmp(name, "/proc/", 6) != 0)
 		return name;
-	/* opened by a relative name, and the directory may have changed since; or by a descriptor, which nobody else has */
+	/*
+	 * opened by a relative name, and the directory may have changed since; or by a descriptor, which nobody else
+	 * has
+	 */
 	path = mapped_path(code, buffer);
 	return path != NULL ? path : name;
 }

@@ -59,8 +59,8 @@ const struct mew_module_map *mew_modules_find(const struct mew_modules *m, uintp
 bool mew_modules_is_code(const struct mew_modules *m, uintptr_t return_address);
 
 /*
- * Take off the word that the kernel appends to the name of a file that was replaced since, or never had a place (memfd).
- * Context: any thread.
+ * Take off the word that the kernel appends to the name of a file that was replaced since, or never had a place
+ * (memfd). Context: any thread.
  */
 void mew_modules_cut_deleted(char *path);
 

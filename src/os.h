@@ -51,8 +51,8 @@ void *mew_os_map(size_t bytes);
 /* The same, but pages are charged only when touched, so it may be far larger than memory. */
 void *mew_os_reserve(size_t bytes);
 /*
- * The same as mew_os_reserve() for memory that will be filled: in huge pages where the kernel has them, a fault for each
- * instead of one for 4 KiB. What is left over from whole ones gets small pages, so ask for a multiple.
+ * The same as mew_os_reserve() for memory that will be filled: in huge pages where the kernel has them, a fault for
+ * each instead of one for 4 KiB. What is left over from whole ones gets small pages, so ask for a multiple.
  */
 #define MEW_HUGE_BYTES ((size_t)1 << 21) /* a huge page of x86-64, and of arm64 with pages of 4 KiB */
 void *mew_os_map_huge(size_t bytes);

@@ -71,7 +71,9 @@ static bool is_taken(const struct name *names, size_t n, const char *text)
 	return false;
 }
 
-/* A name for each case, to be freed. Keys, or programs, may look alike as file names: later ones get the case's number. */
+/*
+ * A name for each case, to be freed. Keys, or programs, may look alike as file names: later ones get the case's number.
+ */
 static struct name *file_names(const struct mew_model *m)
 {
 	struct name *names = calloc(m->ncases + 1, sizeof *names), plain;
@@ -91,7 +93,8 @@ static int one_part(const struct one *one, const char *folder, const char *name,
 	char *path;
 	int status;
 
-	if (asprintf(&path, "%s/%s.%s%s", folder, name, mew_kind_name((enum mew_kind)one->in.only_kind), one->report->suffix) < 0)
+	if (asprintf(&path, "%s/%s.%s%s", folder, name, mew_kind_name((enum mew_kind)one->in.only_kind),
+		     one->report->suffix) < 0)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for a file name in %s", folder);
 	status = mew_write_file(path, body, &copy, err);
 	free(path);
@@ -120,7 +123,8 @@ static int parts(struct one *one, const char *path, const struct name *names, st
 	if (any)
 		return MEW_OK;
 	return mew_error_set(err, MEW_E_INVALID,
-			     "--%s: there are no stacks to write: no allocation or sample was kept; add --memory or --cpu",
+			     "--%s: there are no stacks to write: no allocation or sample was kept; add --memory or "
+			     "--cpu",
 			     one->report->name);
 }
 
@@ -147,7 +151,8 @@ int mew_output_report(const struct mew_report *report, const struct mew_report_i
 	struct one one = { .report = report, .in = *in };
 
 	if (in->base != NULL && !report->compares)
-		return mew_error_set(err, MEW_E_INVALID, "--%s shows one result: name one file, or use --html", report->name);
+		return mew_error_set(err, MEW_E_INVALID, "--%s shows one result: name one file, or use --html",
+				     report->name);
 	if (report->shape == MEW_REPORT_DIRECTORY)
 		return directory(report, in, path, err);
 	return mew_write_file(path, body, &one, err);
@@ -172,5 +177,6 @@ static int check_directory(const char *path, bool *made, struct mew_error *err)
 int mew_output_check(const struct mew_report *report, const char *path, bool *made, struct mew_error *err)
 {
 	*made = false;
-	return report->shape == MEW_REPORT_DIRECTORY ? check_directory(path, made, err) : mew_write_file_check(path, err);
+	return report->shape == MEW_REPORT_DIRECTORY ? check_directory(path, made, err) :
+	       mew_write_file_check(path, err);
 }

@@ -9,8 +9,8 @@
 #include "registry.h"
 
 /*
- * Write a report of a sealed model: a file whole or not at all ("-" is standard output), or a directory (made when it is
- * not there) with one file per case and kind that has stacks, named after the key.
+ * Write a report of a sealed model: a file whole or not at all ("-" is standard output), or a directory (made when it
+ * is not there) with one file per case and kind that has stacks, named after the key.
  *
  * in       borrowed; the model, and what the report is to show of it; a `base` only for a report that compares
  * Returns  MEW_OK; MEW_E_IO naming the file; MEW_E_INVALID when a directory report finds no stacks to write

@@ -67,10 +67,12 @@ void mew_pair_close(struct mew_pair *p)
 
 int mew_pair_add_work(struct mew_pair_case *c, double sample_ns, double extra, struct mew_error *err)
 {
-	uint64_t batch = c->batch != 0 ? c->batch : 1, turns = mew_turns(c->loops, batch), least = (uint64_t)ceil(1 / extra);
+	uint64_t batch = c->batch != 0 ? c->batch : 1, turns = mew_turns(c->loops, batch),
+		least = (uint64_t)ceil(1 / extra);
 
 	if (turns < least && sample_ns / (double)turns * (double)least > CONTROL_NS)
-		return mew_error_set(err, MEW_E_UNSUPPORTED, "one iteration is more than %g %% of the longest sample", extra * 100);
+		return mew_error_set(err, MEW_E_UNSUPPORTED, "one iteration is more than %g %% of the longest sample",
+				     extra * 100);
 	if (turns < least)
 		turns = least;
 	c->loops = turns * batch;
@@ -120,7 +122,8 @@ int mew_pair_fresh(struct mew_pair *p, struct mew_error *err)
 			(void)shutdown(p->host[side].fd, SHUT_WR);
 	for (int i = 0; i < 2 * MEW_SIDES; i++) { /* both come up side by side */
 		enum mew_side side = i % 2 == 0 ? p->first : !p->first;
-		int status = i < MEW_SIDES ? mew_host_launch(&p->host[side], MEW_PASS_TIME, err) : mew_host_ensure(&p->host[side], err);
+		int status = i < MEW_SIDES ? mew_host_launch(&p->host[side], MEW_PASS_TIME, err) :
+			     mew_host_ensure(&p->host[side], err);
 
 		if (status != MEW_OK)
 			return mew_side_failed(side, status, err);
@@ -265,7 +268,8 @@ static uint64_t loops_of(const struct mew_pair_case *c, enum mew_side side)
 	return c->loops + (side == MEW_HEAD ? c->extra : 0);
 }
 
-static int ask(struct mew_pair *p, const struct mew_pair_case *c, enum mew_side side, unsigned rounds, struct mew_error *err)
+static int ask(struct mew_pair *p, const struct mew_pair_case *c, enum mew_side side, unsigned rounds,
+	       struct mew_error *err)
 {
 	struct mew_request rq = request(c, side, MEW_PHASE_MEASUREMENT_VALUE);
 	struct mew_host *h = &p->host[side];
@@ -290,8 +294,8 @@ static int take(struct mew_pair *p, const struct mew_pair_case *c, enum mew_side
 }
 
 /* Run the paced blocks; the first failure is kept, both answers are read. */
-static int run_both(struct mew_pair *p, const struct mew_pair_case *c, unsigned rounds, struct mew_model *const out[MEW_SIDES],
-		    struct mew_error *err)
+static int run_both(struct mew_pair *p, const struct mew_pair_case *c, unsigned rounds,
+		    struct mew_model *const out[MEW_SIDES], struct mew_error *err)
 {
 	bool asked[MEW_SIDES] = { false };
 	struct mew_error other;
@@ -360,19 +364,22 @@ static int check_work(const struct mew_pair_case *c, struct mew_model *const mod
 
 	if (!bytes && !is_other_amount(base->items_per_iteration, head->items_per_iteration))
 		return MEW_OK;
-	return mew_error_set(err, MEW_E_INVALID, "\"%.80s\" is other work on each side: an iteration is %g %s in the base, %g in the head",
-			     c->key, bytes ? base->bytes_per_iteration : base->items_per_iteration, bytes ? "bytes" : "items",
-			     bytes ? head->bytes_per_iteration : head->items_per_iteration);
+	return mew_error_set(err, MEW_E_INVALID,
+			     "\"%.80s\" is other work on each side: an iteration is %g %s in the base, %g in the head",
+			     c->key, bytes ? base->bytes_per_iteration : base->items_per_iteration,
+			     bytes ? "bytes" : "items", bytes ? head->bytes_per_iteration : head->items_per_iteration);
 }
 
 /* Asked first of both sides: where one did more iterations, it ended early, and the other with it. */
-static int check_loops(const struct mew_pair_case *c, enum mew_side side, const struct mew_run *run, struct mew_error *err)
+static int check_loops(const struct mew_pair_case *c, enum mew_side side, const struct mew_run *run,
+		       struct mew_error *err)
 {
 	uint64_t loops = loops_of(c, side);
 
 	if (run == NULL || run->loops == loops)
 		return MEW_OK;
-	(void)mew_error_set(err, MEW_E_LOST, "\"%.100s\" did %llu iterations in a sample and not %llu: give its MEW_LOOP_BATCH the same "
+	(void)mew_error_set(err, MEW_E_LOST,
+			    "\"%.100s\" did %llu iterations in a sample and not %llu: give its MEW_LOOP_BATCH the same "
 			    "number on both sides", c->key, (unsigned long long)run->loops, (unsigned long long)loops);
 	return mew_side_failed(side, MEW_E_LOST, err);
 }
@@ -413,7 +420,8 @@ static int join(const struct mew_pair *p, const struct mew_pair_case *c, unsigne
 		for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
 			r->ns[side] = runs[side]->real_ns[i];
 		if (r->ns[MEW_BASE] == 0 || r->ns[MEW_HEAD] == 0)
-			return mew_error_set(err, MEW_E_LOST, "\"%s\" took no time that the clock can see in a sample", c->key);
+			return mew_error_set(err, MEW_E_LOST, "\"%s\" took no time that the clock can see in a sample",
+					     c->key);
 		out->ties += r->ns[MEW_BASE] == r->ns[MEW_HEAD];
 		out->disturbed += r->disturbed;
 	}

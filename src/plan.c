@@ -1,6 +1,6 @@
 /*
- * plan.c - the order of blocks. Every sequence (repetitions, interleaving, fresh processes) is an order of the same request.
- * Layer L4. Runner thread, or the command's.
+ * plan.c - the order of blocks. Every sequence (repetitions, interleaving, fresh processes) is an order of the same
+ * request. Layer L4. Runner thread, or the command's.
  */
 #include "config.h"
 
@@ -60,19 +60,22 @@ static void summarise(struct mew_plan_pass *r)
 			mew_summarise_time(r->model, row, r->o->latency);
 		row = row != NULL ? case_of(r->model, &r->cases[i]) : NULL;
 		if (row != NULL && row->left_threads)
-			mew_summarise_note(r->model, row, r->kind, "it left threads running behind it; join them in the body");
+			mew_summarise_note(r->model, row, r->kind,
+					   "it left threads running behind it; join them in the body");
 	}
 }
 
 int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t n, enum mew_pass pass,
 		 const struct mew_plan_options *o, struct mew_model *model, struct mew_error *err)
 {
-	struct mew_plan_pass r = { .d = d, .cases = cases, .n = n, .pass = pass, .kind = mew_pass_kind(pass), .o = o, .model = model,
+	struct mew_plan_pass r = { .d = d, .cases = cases, .n = n, .pass = pass, .kind = mew_pass_kind(pass), .o = o,
+				   .model = model,
 				   .all = o->all != NULL ? o->all : cases, .nall = o->all != NULL ? o->nall : n,
 				   .free_ns = o->free_ns };
 	uint64_t now = mew_os_now_ns();
 	unsigned processes = pass == MEW_PASS_TIME && d->renew != NULL && !o->dry_run ? o->processes : 1;
-	unsigned first = o->one_process && o->process < processes ? o->process : 0, end = o->one_process ? first + 1 : processes;
+	unsigned first = o->one_process && o->process < processes ? o->process : 0,
+		end = o->one_process ? first + 1 : processes;
 
 	if (r.free_ns == 0)
 		r.free_ns = now;
@@ -105,7 +108,8 @@ int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t
 
 void mew_plan_end(struct mew_plan_case *c, const struct mew_plan_options *o, struct mew_model *model)
 {
-	struct mew_plan_pass r = { .cases = c, .n = 1, .pass = MEW_PASS_TIME, .kind = MEW_KIND_TIME, .o = o, .model = model };
+	struct mew_plan_pass r = { .cases = c, .n = 1, .pass = MEW_PASS_TIME, .kind = MEW_KIND_TIME, .o = o,
+				   .model = model };
 	struct mew_case *row = case_of(model, c);
 
 	if (row != NULL && row->nruns > 0 && (row->kinds >> MEW_KIND_TIME & 1) == 0)

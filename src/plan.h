@@ -76,7 +76,10 @@ int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t
 /* Figures of time, from what there is, of a case whose processes were interrupted (one_process); it may have them. */
 void mew_plan_end(struct mew_plan_case *c, const struct mew_plan_options *o, struct mew_model *model);
 
-/* Iterations per sample such that one lasts target_ns, from the last run of the row, a calibration; those, if it took long. */
+/*
+ * Iterations per sample such that one lasts target_ns, from the last run of the row, a calibration; those, if it took
+ * long.
+ */
 uint64_t mew_plan_loops(const struct mew_case *row, uint64_t target_ns);
 
 /* The driver that runs blocks in this process. */

@@ -12,8 +12,8 @@
 #define CPU_MAX_NS 2000000000u
 
 /* A block of so many iterations, in chunks of `loops`. */
-static struct mew_request fixed(const struct mew_plan_pass *r, const struct mew_plan_case *c, int phase, uint64_t iterations,
-				uint64_t loops)
+static struct mew_request fixed(const struct mew_plan_pass *r, const struct mew_plan_case *c, int phase,
+				uint64_t iterations, uint64_t loops)
 {
 	struct mew_request rq = mew_plan_request(r, c, phase, 0);
 

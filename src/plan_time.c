@@ -32,7 +32,9 @@ static double min_time_of(const struct mew_plan_pass *r, const struct mew_plan_c
 	return c->min_time > 0 ? c->min_time : r->o->min_time;
 }
 
-/* Longer where so many samples as a block keeps would not fill the time that was asked for; twice, since samples vary. */
+/*
+ * Longer where so many samples as a block keeps would not fill the time that was asked for; twice, since samples vary.
+ */
 static uint64_t sample_ns(const struct mew_plan_pass *r, const struct mew_plan_case *c)
 {
 	double time = min_time_of(r, c);
@@ -93,7 +95,8 @@ static void note_once(struct mew_plan_pass *r, struct mew_case *row, const char 
 }
 
 /* The block did not measure min_ns. */
-static void note_time(struct mew_plan_pass *r, struct mew_case *row, const struct mew_block_plan *p, const struct mew_run *run)
+static void note_time(struct mew_plan_pass *r, struct mew_case *row, const struct mew_block_plan *p,
+		      const struct mew_run *run)
 {
 	uint64_t measured_ns = 0;
 	char note[160];
@@ -106,13 +109,15 @@ static void note_time(struct mew_plan_pass *r, struct mew_case *row, const struc
 		(void)snprintf(note, sizeof note, "%llu samples, the most that are kept, ended it before --min-time",
 			       (unsigned long long)p->max_samples);
 	else
-		(void)snprintf(note, sizeof note, "--min-time was not reached in %g s, since pauses, or what its own time "
-			       "leaves out, do not count: raise --max-time", (double)p->max_ns / 1e9);
+		(void)snprintf(note, sizeof note,
+			       "--min-time was not reached in %g s, since pauses, or what its own time leaves out, do "
+			       "not count: raise --max-time", (double)p->max_ns / 1e9);
 	note_once(r, row, note);
 }
 
 /* The block did not keep all of its single calls. */
-static void note_calls(struct mew_plan_pass *r, struct mew_case *row, const struct mew_block_plan *p, const struct mew_run *run)
+static void note_calls(struct mew_plan_pass *r, struct mew_case *row, const struct mew_block_plan *p,
+		       const struct mew_run *run)
 {
 	uint64_t kept = run->loops * run->nsamples;
 	char note[120];
@@ -145,7 +150,10 @@ static void measure(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned r
 	p->exact = r->o->dry_run ? 1 : exact_of(r, c);
 	p->max_samples = r->o->latency ? latency_samples(p->exact) : MEW_PLAN_SAMPLES_MAX;
 	p->min_ns = mew_plan_ns(min_time);
-	/* a longer min_time goes before max_time and is all that is waited for, though not for ever where most is paused */
+	/*
+	 * a longer min_time goes before max_time and is all that is waited for, though not for ever where most is
+	 * paused
+	 */
 	p->max_ns = mew_plan_ns(share > min_time ? share : min_time * PATIENCE);
 	p->min_samples = share > min_time ? MIN_SAMPLES : 1;
 	p->precision = share > min_time ? r->o->precision : 0;

@@ -33,7 +33,8 @@ void mew_plan_trace_begin(const struct mew_plan_case *cases, size_t n, struct me
 		c->queued_ns = c->start_ns - ready;
 }
 
-void mew_plan_trace_end(const struct mew_plan_case *cases, size_t n, struct mew_plan_case *c, const struct mew_row_head *row)
+void mew_plan_trace_end(const struct mew_plan_case *cases, size_t n, struct mew_plan_case *c,
+			const struct mew_row_head *row)
 {
 	struct mew_trace_args args = { 0 };
 
@@ -51,7 +52,8 @@ void mew_plan_trace_end(const struct mew_plan_case *cases, size_t n, struct mew_
 	mew_trace_slice(&(struct mew_trace_slice){
 		.category = "case", .name = c->key, .start_ns = c->start_ns, .end_ns = c->end_ns, .args = &args });
 	for (size_t i = 0; c->after != NULL && i < n; i++)
-		if (cases[i].end_ns != 0 && cases[i].end_ns <= c->start_ns && mew_plan_comes_first(c->after, cases[i].key))
+		if (cases[i].end_ns != 0 && cases[i].end_ns <= c->start_ns &&
+		    mew_plan_comes_first(c->after, cases[i].key))
 			mew_trace_arrow("after", cases[i].end_ns, c->start_ns);
 }
 
@@ -66,5 +68,6 @@ void mew_plan_trace_repetition(const struct mew_plan_case *c, unsigned process, 
 	mew_trace_arg_text(&args, "case", c->key);
 	mew_trace_arg_number(&args, "process", process);
 	mew_trace_slice(&(struct mew_trace_slice){
-		.category = "repetition", .name = name, .start_ns = start_ns, .end_ns = mew_os_now_ns(), .args = &args });
+		.category = "repetition", .name = name, .start_ns = start_ns, .end_ns = mew_os_now_ns(),
+		.args = &args });
 }

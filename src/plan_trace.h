@@ -26,7 +26,8 @@ void mew_plan_trace_begin(const struct mew_plan_case *cases, size_t n, struct me
  * cases    n of the pass
  * row      of the case in this pass; borrowed
  */
-void mew_plan_trace_end(const struct mew_plan_case *cases, size_t n, struct mew_plan_case *c, const struct mew_row_head *row);
+void mew_plan_trace_end(const struct mew_plan_case *cases, size_t n, struct mew_plan_case *c,
+			const struct mew_row_head *row);
 
 /* A repetition from start_ns until now; start_ns 0: nothing to show. */
 void mew_plan_trace_repetition(const struct mew_plan_case *c, unsigned process, unsigned repetition, uint64_t start_ns);

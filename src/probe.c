@@ -47,7 +47,9 @@ static bool refuse(struct patch *p, const char *why)
 
 /* --- may it be moved ---------------------------------------------------------------------------------------------- */
 
-/* How much is moved: whole instructions, at least a jump's length. A short function may be followed by padding alone. */
+/*
+ * How much is moved: whole instructions, at least a jump's length. A short function may be followed by padding alone.
+ */
 static bool measure(struct patch *p)
 {
 	const unsigned char *at = p->from;
@@ -60,8 +62,11 @@ static bool measure(struct patch *p)
 			return refuse(p, "its first instructions are not understood");
 		if (ended && !c.is_padding)
 			return refuse(p, "it is shorter than a jump");
-		/* a call that returns to the page would be a caller without unwind tables there; a direct one is remade */
-		if (c.kind == MEW_CODE_LOOP || c.is_indirect_call || (c.prefixed && c.kind >= MEW_CODE_CALL && c.kind <= MEW_CODE_BRANCH))
+		/*
+		 * a call that returns to the page would be a caller without unwind tables there; a direct one is remade
+		 */
+		if (c.kind == MEW_CODE_LOOP || c.is_indirect_call ||
+		    (c.prefixed && c.kind >= MEW_CODE_CALL && c.kind <= MEW_CODE_BRANCH))
 			return refuse(p, "its first instructions cannot be moved");
 		ended = ended || c.kind == MEW_CODE_END || c.kind == MEW_CODE_JUMP;
 	}
@@ -87,7 +92,7 @@ static bool is_target(struct patch *p)
 	return false;
 }
 
-/* --- the code on the page ------------------------------------------------------------------------------------------ */
+/* --- the code on the page ----------------------------------------------------------------------------------------- */
 
 static void put(struct patch *p, const void *bytes, size_t n)
 {
@@ -155,8 +160,8 @@ static bool put_moved(struct patch *p, const unsigned char *at, const struct mew
 }
 
 /*
- * Flags are not changed on the way past a probe that is not armed: rcx is kept, loaded, and tested by jrcxz. Else what a
- * call may change is kept, the stack is aligned, and the probe is the first argument.
+ * Flags are not changed on the way past a probe that is not armed: rcx is kept, loaded, and tested by jrcxz. Else what
+ * a call may change is kept, the stack is aligned, and the probe is the first argument.
  */
 static const unsigned char keep[] = {
 	0x9c,                                           /* pushf */
@@ -226,7 +231,8 @@ static unsigned char *map_near(uintptr_t entry)
 /* By the kernel, which needs no page that is writable and code at once; else by making it so for a moment. */
 static bool overwrite(unsigned char *at, const unsigned char *bytes, size_t n)
 {
-	uintptr_t first = (uintptr_t)at & ~(uintptr_t)(PAGE - 1), last = ((uintptr_t)at + n - 1) & ~(uintptr_t)(PAGE - 1);
+	uintptr_t first = (uintptr_t)at & ~(uintptr_t)(PAGE - 1),
+		last = ((uintptr_t)at + n - 1) & ~(uintptr_t)(PAGE - 1);
 	size_t length = last - first + PAGE;
 	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	bool done = fd >= 0 && pwrite(fd, bytes, n, (off_t)(uintptr_t)at) == (ssize_t)n;

@@ -55,10 +55,12 @@ static int take_options(void *out, size_t known, const void *given, size_t size,
 	if (given == NULL)
 		return MEW_OK;
 	if (size < sizeof(size_t))
-		return mew_error_set(err, MEW_E_INVALID, "the options have no size: use the macro, or set .size to sizeof");
+		return mew_error_set(err, MEW_E_INVALID,
+				     "the options have no size: use the macro, or set .size to sizeof");
 	for (size_t i = known; i < size; i++)
 		if (bytes[i] != 0)
-			return mew_error_set(err, MEW_E_INVALID, "the options set something this library does not know: use a newer libmew");
+			return mew_error_set(err, MEW_E_INVALID, "the options set something this library does not "
+								 "know: use a newer libmew");
 	memcpy(out, given, size < known ? size : known);
 	return MEW_OK;
 }
@@ -115,7 +117,8 @@ static void note_hooks(struct mew_model *m)
 	for (size_t i = 0; i < m->ncases; i++)
 		if ((m->cases[i].kinds >> MEW_KIND_TIME & 1) != 0 && m->cases[i].time.status == MEW_OK)
 			mew_summarise_note(m, &m->cases[i], MEW_KIND_TIME,
-					   "malloc went through the disarmed hooks (about 11 % of a hot pair); `mew run` times without them");
+					   "malloc went through the disarmed hooks (about 11 % of a hot pair); `mew "
+					   "run` times without them");
 }
 
 static int run_chosen(const struct job *job, const struct mew_catalogue *catalogue, struct mew_plan_case *cases,
@@ -142,7 +145,8 @@ static int run_chosen(const struct job *job, const struct mew_catalogue *catalog
 	return status;
 }
 
-static int run_cases(const struct job *job, const struct mew_catalogue *catalogue, struct mew_model *m, struct mew_error *err)
+static int run_cases(const struct job *job, const struct mew_catalogue *catalogue, struct mew_model *m,
+		     struct mew_error *err)
 {
 	const struct mew_hook **hooks = calloc(job->nhooks + 1, sizeof *hooks);
 	struct mew_plan_case *cases = calloc(catalogue->n + 1, sizeof *cases);
@@ -239,7 +243,8 @@ struct mew_results *mew_run_with(const struct mew_entry *entries, const struct m
 	struct mew_results *r;
 
 	if (take_options(&o, sizeof o, options, options != NULL ? options->size : 0, err) != MEW_OK ||
-	    check_seconds("min_time", o.min_time, err) != MEW_OK || check_seconds("max_time", o.max_time, err) != MEW_OK ||
+	    check_seconds("min_time", o.min_time, err) != MEW_OK ||
+	    check_seconds("max_time", o.max_time, err) != MEW_OK ||
 	    check_seconds("min_warmup_time", o.min_warmup_time, err) != MEW_OK ||
 	    check_seconds("precision", o.precision, err) != MEW_OK)
 		return NULL;
@@ -270,7 +275,8 @@ struct mew_results *mew_run_with(const struct mew_entry *entries, const struct m
 	return NULL;
 }
 
-struct mew_memory_profiles *mew_memory_profile_with(const struct mew_entry *entries, const struct mew_memory_options *options)
+struct mew_memory_profiles *mew_memory_profile_with(const struct mew_entry *entries,
+						    const struct mew_memory_options *options)
 {
 	struct job job = { .entries = entries, .pass = MEW_PASS_MEMORY };
 	struct mew_error *err = mew_error_thread();
@@ -448,7 +454,8 @@ static int write_report(const struct mew_model *m, const char *format, const cha
 	if (report != NULL && report->shape == MEW_REPORT_FILE)
 		return mew_output_report(report, &(struct mew_report_input){ .model = m }, path, err);
 	for (size_t i = 0; mew_reports[i] != NULL; i++)
-		if (mew_reports[i]->shape == MEW_REPORT_FILE && strlen(names) + strlen(mew_reports[i]->name) + 2 < sizeof names) {
+		if (mew_reports[i]->shape == MEW_REPORT_FILE &&
+		    strlen(names) + strlen(mew_reports[i]->name) + 2 < sizeof names) {
 			strcat(names, " ");
 			strcat(names, mew_reports[i]->name);
 		}

@@ -22,7 +22,9 @@
 #define MEW_RECORD_MAGIC 0x3172776d65776d01u
 #define MEW_RECORD_BYTES ((uint64_t)1 << 34) /* address space and a sparse file; only what is touched is there */
 #define MEW_RECORD_ROOT_BYTES ((uint64_t)65536)
-/* Where kept memory may lie: far from where kernels put programs, libraries and stacks, also with 39 bits of address. */
+/*
+ * Where kept memory may lie: far from where kernels put programs, libraries and stacks, also with 39 bits of address.
+ */
 #define MEW_RECORD_PLACE ((uint64_t)0x2000000000)
 #define MEW_RECORD_PLACES 4u /* one behind the other */
 #define MEW_RECORD_STATICS 8

@@ -12,8 +12,8 @@
 void mew_record_put_orders(const struct mew_record_orders *o, char *text, size_t size)
 {
 	(void)snprintf(text, size, "%s:%u:%llu:%d:%d:%llu:%u:%u\n%s\n%s", o->socket, o->kinds,
-		       (unsigned long long)o->interval_ns, (int)o->clock, o->follow, (unsigned long long)o->from_ns, o->preloaded,
-		       o->place, o->start_on, o->stop_on);
+		       (unsigned long long)o->interval_ns, (int)o->clock, o->follow, (unsigned long long)o->from_ns,
+		       o->preloaded, o->place, o->start_on, o->stop_on);
 }
 
 /* A line, which may be empty. Returns what follows it; NULL for none. */

@@ -1,7 +1,7 @@
 /*
  * record_read.c - see record_read.h.
- * Layer L4. The command's thread. The file is mapped privately at the address it had in the process, so that pointers in
- * it hold; the variables of the captures are copied over this process's own, which records nothing.
+ * Layer L4. The command's thread. The file is mapped privately at the address it had in the process, so that pointers
+ * in it hold; the variables of the captures are copied over this process's own, which records nothing.
  */
 #include "config.h"
 
@@ -235,7 +235,8 @@ int mew_recording_root(int file, struct mew_record_root *root, struct mew_error 
 	    root->root_bytes != sizeof *root || root->model_bytes != sizeof(struct mew_case) ||
 	    (uint64_t)st.st_size != MEW_RECORD_BYTES + root->data_bytes)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "libmew_record is of another build than this mew (%.20s): install both from one build",
+				     "libmew_record is of another build than this mew (%.20s): install both from one "
+				     "build",
 				     PACKAGE_VERSION);
 	return MEW_OK;
 }
@@ -272,7 +273,8 @@ static bool has_our_statics(const struct mew_record_root *root, const struct mew
 	for (size_t k = 0; k < MEW_DEAD_STATICS; k++) {
 		uint64_t at = root->statics[k].at - root->data_lo;
 
-		if (root->statics[k].bytes != own[k].bytes || at > root->data_bytes || own[k].bytes > root->data_bytes - at)
+		if (root->statics[k].bytes != own[k].bytes || at > root->data_bytes ||
+		    own[k].bytes > root->data_bytes - at)
 			return false;
 	}
 	return true;
@@ -345,12 +347,12 @@ static void note_ending(struct mew_sink *sink, const struct mew_record_root *roo
 	char text[400];
 
 	if (is_cut && root->became[0] != '\0') {
-		(void)snprintf(text, sizeof text, "it became %.250s (exec): the figures are those until then%s", root->became,
-			       follow ? "" : "; --follow records what it became too");
+		(void)snprintf(text, sizeof text, "it became %.250s (exec): the figures are those until then%s",
+			       root->became, follow ? "" : "; --follow records what it became too");
 		mew_sink_note(sink, text);
 	} else if (is_cut) {
-		mew_sink_note(sink, "it ended without its exit handlers (_exit, a signal), or became another program (exec): the "
-				    "figures are those until then");
+		mew_sink_note(sink, "it ended without its exit handlers (_exit, a signal), or became another program "
+				    "(exec): the figures are those until then");
 	}
 	mew_sink_note_libraries(sink, root->unannounced, root->deepbind);
 }
@@ -375,8 +377,9 @@ static void note_unsampled(struct mew_sink *sink, double cpu)
 
 	if (cpu < 0.05 || weight > 0.7 * cpu)
 		return;
-	(void)snprintf(text, sizeof text, "the samples stand for %d %% of its CPU time: it may have closed descriptors that are "
-		       "not its own, or blocked the signal; try --clock wall", (int)(100 * weight / cpu));
+	(void)snprintf(text, sizeof text,
+		       "the samples stand for %d %% of its CPU time: it may have closed descriptors that are not its "
+		       "own, or blocked the signal; try --clock wall", (int)(100 * weight / cpu));
 	mew_sink_note(sink, text);
 }
 
@@ -392,7 +395,8 @@ static int cpu_row(struct mew_sink *sink, const struct mew_record_root *root, co
 	if (w->opened_cpu_ns == 0) {
 		mew_sink_absent(sink, MEW_FIG_CPU_TIME, "it was not read when the window opened");
 	} else if (w->closed_cpu_ns == 0) {
-		mew_sink_absent(sink, MEW_FIG_CPU_TIME, "the process ended without its exit handlers, and its CPU clock with it");
+		mew_sink_absent(sink, MEW_FIG_CPU_TIME,
+				"the process ended without its exit handlers, and its CPU clock with it");
 	} else {
 		mew_sink_f64(sink, MEW_FIG_CPU_TIME, cpu);
 		note_unsampled(sink, cpu);
@@ -409,7 +413,8 @@ struct process {
 	char why[400]; /* the window never opened; else a remark on its end, or "" */
 };
 
-static int add_row(struct mew_model *m, struct mew_case *c, enum mew_kind kind, const struct process *p, struct mew_error *err)
+static int add_row(struct mew_model *m, struct mew_case *c, enum mew_kind kind, const struct process *p,
+		   struct mew_error *err)
 {
 	const struct mew_record_part *part = kind == MEW_KIND_MEMORY ? &p->root->memory : &p->root->cpu;
 	uint64_t wall_ns = p->window.closed_ns - p->window.opened_ns;
@@ -446,11 +451,12 @@ bool mew_recording_opened(const struct mew_recording *g, const struct mew_record
 	struct mew_record_root root;
 	struct mew_error ignored;
 
-	return g->file < 0 || mew_recording_root(g->file, &root, &ignored) != MEW_OK || mew_record_window_opened(&root, o);
+	return g->file < 0 || mew_recording_root(g->file, &root, &ignored) != MEW_OK ||
+	       mew_record_window_opened(&root, o);
 }
 
-int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, uint64_t from_ns, struct mew_model *m,
-		       struct mew_error *err)
+int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, uint64_t from_ns,
+		       struct mew_model *m, struct mew_error *err)
 {
 	struct image image;
 	struct process p;
@@ -463,7 +469,8 @@ int mew_recording_read(const struct mew_recording *g, const struct mew_record_or
 	if (status == MEW_OK && image.root != NULL)
 		status = take_statics(&image, err);
 	if (status == MEW_OK && image.root != NULL) {
-		p = (struct process){ .root = image.root, .opened = mew_record_window_opened(image.root, o), .follow = o->follow };
+		p = (struct process){ .root = image.root, .opened = mew_record_window_opened(image.root, o),
+				      .follow = o->follow };
 		p.ended_ns = mew_record_window_ended(image.root, g->ended_ns);
 		mew_record_window_of(image.root, from_ns, p.ended_ns, &p.window);
 		mew_record_window_why(image.root, o, p.why, sizeof p.why);

@@ -108,12 +108,15 @@ static bool has_function(const struct file *f, const ElfW(Shdr) *table, const El
 /* Do its dynamic symbols say that it brings a sanitizer? */
 static const char *sanitizer_of(const struct file *f, const ElfW(Ehdr) *e)
 {
-	static const char *const names[][2] = { { "__asan_init", "AddressSanitizer" }, { "__tsan_init", "ThreadSanitizer" },
-						{ "__msan_init", "MemorySanitizer" }, { "__hwasan_init", "HWAddressSanitizer" } };
+	static const char *const names[][2] = { { "__asan_init", "AddressSanitizer" },
+						{ "__tsan_init", "ThreadSanitizer" },
+						{ "__msan_init", "MemorySanitizer" },
+						{ "__hwasan_init", "HWAddressSanitizer" } };
 	const ElfW(Shdr) *sections = part(f, e->e_shoff, (uint64_t)e->e_shnum * sizeof *sections);
 
 	for (size_t i = 0; sections != NULL && i < e->e_shnum; i++)
-		for (size_t k = 0; sections[i].sh_type == SHT_DYNSYM && sections[i].sh_link < e->e_shnum && k < MEW_COUNTOF(names); k++)
+		for (size_t k = 0; sections[i].sh_type == SHT_DYNSYM && sections[i].sh_link < e->e_shnum &&
+		     k < MEW_COUNTOF(names); k++)
 			if (has_function(f, &sections[i], &sections[sections[i].sh_link], names[k][0]))
 				return names[k][1];
 	return NULL;
@@ -137,17 +140,19 @@ static int check_headers(struct file *f, const ElfW(Ehdr) *e, struct mew_error *
 			loader = &ph[i];
 	if (loader == NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s is linked statically, so nothing can be loaded into it: link it without -static",
+				     "%.200s is linked statically, so nothing can be loaded into it: link it without "
+				     "-static",
 				     f->path);
 	f->breaks = true;
 	if (is_musl(f, loader))
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s is built for the C library musl, and what mew would load into it for glibc: use a build "
-				     "for glibc", f->path);
+				     "%.200s is built for the C library musl, and what mew would load into it for "
+				     "glibc: use a build for glibc", f->path);
 	name = sanitizer_of(f, e);
 	if (name != NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s is built with %s, which must come first itself: use a build without -fsanitize",
+				     "%.200s is built with %s, which must come first itself: use a build without "
+				     "-fsanitize",
 				     f->path, name);
 	f->breaks = false;
 	return MEW_OK;
@@ -166,7 +171,8 @@ static int check_elf(struct file *f, struct mew_error *err)
 	f->breaks = e->e_ident[EI_CLASS] != self->e_ident[EI_CLASS] || e->e_machine != self->e_machine;
 	if (f->breaks)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s is a program for another machine than mew: use a mew built for that one", f->path);
+				     "%.200s is a program for another machine than mew: use a mew built for that one",
+				     f->path);
 	return check_headers(f, e, err);
 }
 
@@ -192,8 +198,8 @@ static int check_file(struct file *f, char *next, size_t size, struct mew_error 
 		return MEW_OK;
 	if (has_privileges(f->path))
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s runs with the privileges of its file (setuid, setgid or capabilities), and nothing "
-				     "is preloaded into it: use a copy without them", f->path);
+				     "%.200s runs with the privileges of its file (setuid, setgid or capabilities), "
+				     "and nothing is preloaded into it: use a copy without them", f->path);
 	return check_elf(f, err);
 }
 

@@ -205,7 +205,8 @@ void mew_record_trace_look(struct mew_record_trace *t, const struct mew_recorder
 	uint64_t now = mew_os_now_ns();
 
 	for (size_t i = 0; i < r->n; i++) {
-		struct watched *w = r->list[i].file >= 0 && r->list[i].ended_ns == 0 ? watched_of(t, &r->list[i]) : NULL;
+		struct watched *w = r->list[i].file >= 0 && r->list[i].ended_ns == 0 ? watched_of(t, &r->list[i]) :
+				    NULL;
 		struct point p = { .time_ns = now };
 
 		if (w == NULL || w->points == NULL || w->threads == NULL || is_past(w) || ++w->skipped < w->stride)
@@ -244,7 +245,8 @@ static const char *quoted(struct fragment *f, const char *text)
 
 static void put_name(struct fragment *f, const char *what, int tid, const char *name)
 {
-	(void)fprintf(f->to, MEW_EVENT "\"name\":\"%s\",\"args\":{\"name\":%s}},\n", "M", f->pid, tid, what, quoted(f, name));
+	(void)fprintf(f->to, MEW_EVENT "\"name\":\"%s\",\"args\":{\"name\":%s}},\n", "M", f->pid, tid, what,
+		      quoted(f, name));
 }
 
 /* From and to of CLOCK_MONOTONIC, within the process's life. */
@@ -303,8 +305,8 @@ static void put_figures(struct fragment *f, const struct mew_record_window *w, c
 	}
 }
 
-static void put_process(struct fragment *f, const struct watched *w, const struct mew_record_orders *o, uint64_t from_ns,
-			const struct mew_case *c)
+static void put_process(struct fragment *f, const struct watched *w, const struct mew_record_orders *o,
+			uint64_t from_ns, const struct mew_case *c)
 {
 	struct mew_record_window window;
 
@@ -365,6 +367,7 @@ int mew_record_trace_write(struct mew_record_trace *t, const struct mew_recordin
 		failed = fclose(f->to) != 0 || failed;
 	}
 	free(f);
-	return failed ? mew_error_errno(err, MEW_E_IO, "the timeline of process %d cannot be written to the directory of %s", g->pid,
+	return failed ? mew_error_errno(err, MEW_E_IO, "the timeline of process %d cannot be written to the directory "
+						       "of %s", g->pid,
 					MEW_TRACE_DIR_VARIABLE) : MEW_OK;
 }

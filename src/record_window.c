@@ -93,7 +93,8 @@ static void find_closest(struct closest *c)
 /* --- sentences ---------------------------------------------------------------------------------------------------- */
 
 /* "--start-on f: ...": why the function was not met. */
-static int say_missed(char *text, size_t size, const char *flag, const char *function, const struct mew_record_edge *edge)
+static int say_missed(char *text, size_t size, const char *flag, const char *function,
+		      const struct mew_record_edge *edge)
 {
 	struct closest c = { .wanted = function };
 
@@ -103,13 +104,16 @@ static int say_missed(char *text, size_t size, const char *flag, const char *fun
 		return snprintf(text, size, "%s %.80s cannot be watched (%.150s)", flag, function, edge->why);
 	find_closest(&c);
 	if (c.name[0] != '\0')
-		return snprintf(text, size, "%s %.80s: no file of the program has that function; the closest is %.80s of %s (one "
+		return snprintf(text, size,
+				"%s %.80s: no file of the program has that function; the closest is %.80s of %s (one "
 				"that is inlined everywhere has no code of its own)", flag, function, c.name, c.file);
-	return snprintf(text, size, "%s %.80s: no file of the program has that function; one that is inlined everywhere, or whose "
+	return snprintf(text, size,
+			"%s %.80s: no file of the program has that function; one that is inlined everywhere, or whose "
 			"name was stripped, cannot be found", flag, function);
 }
 
-void mew_record_window_why(const struct mew_record_root *root, const struct mew_record_orders *o, char *text, size_t size)
+void mew_record_window_why(const struct mew_record_root *root, const struct mew_record_orders *o, char *text,
+			   size_t size)
 {
 	int n;
 

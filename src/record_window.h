@@ -32,6 +32,7 @@ bool mew_record_window_opened(const struct mew_record_root *root, const struct m
  *
  * Context  the list of modules is that of the dead process (modules.h)
  */
-void mew_record_window_why(const struct mew_record_root *root, const struct mew_record_orders *o, char *text, size_t size);
+void mew_record_window_why(const struct mew_record_root *root, const struct mew_record_orders *o, char *text,
+			   size_t size);
 
 #endif

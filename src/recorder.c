@@ -1,6 +1,7 @@
 /*
  * recorder.c - the constructor of libmew_record: starts the captures in a program that knows nothing of mew.
- * Layer L6. Runs before main, and in forked children; whatever fails here, the program must run as if mew were not there.
+ * Layer L6. Runs before main, and in forked children; whatever fails here, the program must run as if mew were not
+ * there.
  *
  * The captures' variables are put into the shared file too, by mapping it over the library's own writable pages: no
  * event pays for being readable from outside. A forked child gets private pages before anything else runs in it.
@@ -77,7 +78,7 @@ static int find_data(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* --- copies of the variables --------------------------------------------------------------------------------------- */
+/* --- copies of the variables -------------------------------------------------------------------------------------- */
 
 /* Most pages are tables that nothing was put into yet: each that is left out is one less to fill in every process. */
 static bool has_values(const char *page, size_t bytes)
@@ -371,10 +372,13 @@ static void clean_environment(const struct mew_record_orders *o)
 	(void)unsetenv(MEW_RECORD_ENV);
 }
 
-/* The handlers of forked children: ours first, then those of the captures and of the hooks, and ours again at the end. */
+/*
+ * The handlers of forked children: ours first, then those of the captures and of the hooks, and ours again at the end.
+ */
 static bool prepare_place(struct place *p)
 {
-	if (dl_iterate_phdr(find_data, p) == 0 || pthread_atfork(NULL, NULL, child_of_fork) != 0 || !mew_dead_watch_fork())
+	if (dl_iterate_phdr(find_data, p) == 0 || pthread_atfork(NULL, NULL, child_of_fork) != 0 ||
+	    !mew_dead_watch_fork())
 		return false;
 	p->pristine = mew_os_map(p->data_bytes);
 	if (p->pristine == NULL)

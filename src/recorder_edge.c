@@ -1,6 +1,7 @@
 /*
  * recorder_edge.c - what happens when a function at an end of the window is entered.
- * Layer L6. On the thread that enters it, in the middle of anything: system calls by number, no locks, no vector registers.
+ * Layer L6. On the thread that enters it, in the middle of anything: system calls by number, no locks, no vector
+ * registers.
  */
 #include "config.h"
 

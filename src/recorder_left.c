@@ -29,8 +29,8 @@
 #define EXPORT __attribute__((visibility("default")))
 #define PRELOAD "LD_PRELOAD="
 
-typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *,
-		     char *const *);
+typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+		     char *const *, char *const *);
 
 static char socket_name[sizeof((struct mew_record_orders *)0)->socket];
 static char ours[4096]; /* our entries of LD_PRELOAD; "": nothing is looked at */
@@ -140,7 +140,9 @@ static bool are_ours_there(void)
 	return access(first, R_OK) == 0;
 }
 
-/* May the program have our libraries? `why` it cannot be recorded; "" it can, or it is none, which the exec will show. */
+/*
+ * May the program have our libraries? `why` it cannot be recorded; "" it can, or it is none, which the exec will show.
+ */
 static bool may_have_ours(const char *path, bool searches, struct mew_error *why)
 {
 	char found[PATH_MAX];
@@ -148,8 +150,9 @@ static bool may_have_ours(const char *path, bool searches, struct mew_error *why
 
 	why->text[0] = '\0';
 	if (!are_ours_there()) {
-		(void)mew_error_set(why, MEW_E_UNSUPPORTED, "%.120s runs where the libraries of mew are not (chroot?): copy "
-				    "them to the same path there", path);
+		(void)mew_error_set(why, MEW_E_UNSUPPORTED,
+				    "%.120s runs where the libraries of mew are not (chroot?): copy them to the same "
+				    "path there", path);
 		return false;
 	}
 	if (searches && strchr(path, '/') == NULL) {
@@ -162,7 +165,8 @@ static bool may_have_ours(const char *path, bool searches, struct mew_error *why
 	return !breaks;
 }
 
-char *const *mew_recorder_left_env(const char *path, bool searches, char *const *envp, struct mew_recorder_left_env *mine)
+char *const *mew_recorder_left_env(const char *path, bool searches, char *const *envp,
+				   struct mew_recorder_left_env *mine)
 {
 	size_t n = 0, preload = SIZE_MAX;
 	struct mew_error why;
@@ -192,7 +196,7 @@ void mew_recorder_left_free(struct mew_recorder_left_env *mine)
 	errno = saved;
 }
 
-/* --- programs that are started without a fork of the caller's ------------------------------------------------------ */
+/* --- programs that are started without a fork of the caller's ----------------------------------------------------- */
 
 static spawn_fn *next_spawn, *next_spawnp;
 

@@ -1,6 +1,6 @@
 /*
- * recorder_left.h - programs that a followed program starts and that cannot be recorded; and what is told to the command.
- * Layer L6.
+ * recorder_left.h - programs that a followed program starts and that cannot be recorded; and what is told to the
+ * command. Layer L6.
  */
 #ifndef MEW_RECORDER_LEFT_H
 #define MEW_RECORDER_LEFT_H
@@ -36,7 +36,8 @@ struct mew_recorder_left_env { /* an environment of its own, mapped */
  * mine      filled; given back by mew_recorder_left_free() when the program was not started, or is another process
  * Context   any thread, also in a child of vfork: no heap
  */
-char *const *mew_recorder_left_env(const char *path, bool searches, char *const *envp, struct mew_recorder_left_env *mine);
+char *const *mew_recorder_left_env(const char *path, bool searches, char *const *envp,
+				   struct mew_recorder_left_env *mine);
 void mew_recorder_left_free(struct mew_recorder_left_env *mine);
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * recorder_limits.c - limits of address space in a recorded program: what the recorder has mapped is none of the program's.
- * Layer L6. Any thread; also in a child of vfork or of a program that is not followed, where nothing is added.
+ * recorder_limits.c - limits of address space in a recorded program: what the recorder has mapped is none of the
+ * program's. Layer L6. Any thread; also in a child of vfork or of a program that is not followed, where nothing is
+ * added.
  *
- * A program that limits itself to 1 GiB would otherwise be beyond that already, and each allocation would fail. The limit
- * is set higher by what is reserved, and read lower by as much, so that a followed program that inherits it has room too.
+ * A program that limits itself to 1 GiB would otherwise be beyond that already, and each allocation would fail. The
+ * limit is set higher by what is reserved, and read lower by as much, so that a followed program that inherits it has
+ * room too.
  */
 #include "config.h"
 

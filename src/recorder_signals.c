@@ -1,7 +1,7 @@
 /*
  * recorder_signals.c - waits for signals in a recorded program: the recorder's own is none that a program may wait for.
- * Layer L6. Any thread, signal handlers too. A program that blocks every signal and takes what comes would take a tick for
- * news; one that waits until a handler has run would go on with a tick.
+ * Layer L6. Any thread, signal handlers too. A program that blocks every signal and takes what comes would take a tick
+ * for news; one that waits until a handler has run would go on with a tick.
  */
 #include "config.h"
 
@@ -97,7 +97,7 @@ EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 	return next_signalfd(fd, without_own(set, &copy), flags);
 }
 
-/* --- waits with a mask of their own: a tick comes when they are over ------------------------------------------------------ */
+/* --- waits with a mask of their own: a tick comes when they are over ---------------------------------------------- */
 
 /* `mask` and the recorder's signal, in `copy`. NULL stays: then the thread's own holds. */
 static const sigset_t *with_own(const sigset_t *mask, sigset_t *copy)

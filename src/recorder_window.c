@@ -62,7 +62,8 @@ static bool look_at(void *data, const struct mew_elf_function *f)
 {
 	struct search *s = data;
 	struct mew_window *w = s->w;
-	unsigned roles = ((w->roles & MEW_WINDOW_STARTS) != 0 && mew_name_is(&w->start, f->name) ? MEW_WINDOW_STARTS : 0u) |
+	unsigned roles = ((w->roles & MEW_WINDOW_STARTS) != 0 && mew_name_is(&w->start, f->name) ? MEW_WINDOW_STARTS :
+			  0u) |
 			 ((w->roles & MEW_WINDOW_STOPS) != 0 && mew_name_is(&w->stop, f->name) ? MEW_WINDOW_STOPS : 0u);
 	uintptr_t entry = (uintptr_t)f->address + s->module->bias;
 	const char *why = "the processor chooses one of several codes for it (ifunc)";
@@ -93,7 +94,8 @@ static bool is_own(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	return slash == NULL || strncmp(slash, "/libmew_hooks", 13) == 0 || strncmp(slash, "/libmew_threads", 15) == 0 ||
+	return slash == NULL || strncmp(slash, "/libmew_hooks", 13) == 0 ||
+	       strncmp(slash, "/libmew_threads", 15) == 0 ||
 	       strncmp(slash, "/libmew_record", 14) == 0;
 }
 
@@ -162,7 +164,8 @@ static struct mew_window *make(const struct mew_record_orders *o)
 
 	if (w == NULL)
 		return NULL;
-	if ((starts && !mew_name_prepare(&w->start, o->start_on)) || (stops && !mew_name_prepare(&w->stop, o->stop_on))) {
+	if ((starts && !mew_name_prepare(&w->start, o->start_on)) ||
+	    (stops && !mew_name_prepare(&w->stop, o->stop_on))) {
 		mew_os_unmap(w, sizeof *w);
 		return NULL;
 	}
@@ -190,8 +193,8 @@ static void take_over(struct mew_window *w)
 	mew_window_arm(w, 0);
 }
 
-struct mew_window *mew_window_begin(struct mew_window *w, const struct mew_record_orders *o, struct mew_record_root *root,
-				    bool has_memory)
+struct mew_window *mew_window_begin(struct mew_window *w, const struct mew_record_orders *o,
+				    struct mew_record_root *root, bool has_memory)
 {
 	bool first = w == NULL;
 

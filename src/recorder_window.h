@@ -38,8 +38,8 @@ struct mew_window { /* in memory of its own, which forked children inherit */
  * Returns  the window; NULL when the orders name no function, or there is no memory
  * Context  constructor, or forked child; captures are there, the memory capture's window as the orders say
  */
-struct mew_window *mew_window_begin(struct mew_window *w, const struct mew_record_orders *o, struct mew_record_root *root,
-				    bool has_memory);
+struct mew_window *mew_window_begin(struct mew_window *w, const struct mew_record_orders *o,
+				    struct mew_record_root *root, bool has_memory);
 
 /* Arm each probe from number `from` on for what it does in the state that the window is in. Context: as for a hit. */
 void mew_window_arm(const struct mew_window *w, unsigned from);

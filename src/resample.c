@@ -239,8 +239,8 @@ static bool resample_levels(const struct levels *of, const struct levels *minus,
 	return true;
 }
 
-bool mew_bootstrap_medians(const struct mew_groups *of, const struct mew_groups *minus, const struct mew_resampling *how,
-			   struct mew_estimate *out)
+bool mew_bootstrap_medians(const struct mew_groups *of, const struct mew_groups *minus,
+			   const struct mew_resampling *how, struct mew_estimate *out)
 {
 	struct levels a, b = { 0 };
 	bool fine = levels_open(&a, of);
@@ -285,7 +285,8 @@ bool mew_bootstrap_paired(const double *base, const double *head, size_t n, cons
 	for (size_t i = 0; i < n; i++)
 		x[i] = 100 * ((head[i] - base[i]) / base[i]);
 	mew_stats_sort(x, n);
-	fine = mew_bootstrap_medians(&(struct mew_groups){ &(struct mew_group){ .x = x, .n = n }, 1 }, NULL, how, &estimate);
+	fine = mew_bootstrap_medians(&(struct mew_groups){ &(struct mew_group){ .x = x, .n = n }, 1 }, NULL, how,
+				     &estimate);
 	out->percent = estimate.value;
 	out->interval = estimate.interval;
 	out->has_interval = estimate.has_interval && n >= MEW_PAIRED_LEAST;

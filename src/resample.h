@@ -54,8 +54,8 @@ struct mew_estimate {
 	struct mew_interval interval;
 	bool has_interval;
 	/*
-	 * One-sided p-values of "not above edge" and "not below -edge": one more than the resamples that are so, of one more
-	 * than all. At most 0.025 exactly where a 95 % interval lies beyond the edge. 1 without an interval.
+	 * One-sided p-values of "not above edge" and "not below -edge": one more than the resamples that are so, of one
+	 * more than all. At most 0.025 exactly where a 95 % interval lies beyond the edge. 1 without an interval.
 	 */
 	double p_above, p_below;
 };
@@ -68,8 +68,8 @@ struct mew_estimate {
  * out      returned; has_interval is false where a side is a single observation
  * Returns  false: no groups, an empty one, a value that is not finite, or no memory
  */
-bool mew_bootstrap_medians(const struct mew_groups *of, const struct mew_groups *minus, const struct mew_resampling *how,
-			   struct mew_estimate *out);
+bool mew_bootstrap_medians(const struct mew_groups *of, const struct mew_groups *minus,
+			   const struct mew_resampling *how, struct mew_estimate *out);
 
 #define MEW_PAIRED_LEAST 5u
 

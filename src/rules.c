@@ -17,10 +17,12 @@
 
 static const struct mew_metric metrics[] = {
 	{ "time", "median_ns", MEW_KIND_TIME, MEW_FIG_MEDIAN_NS, MEW_LESS_IS_BETTER, false },
-	{ "allocs", "allocations_per_iteration", MEW_KIND_MEMORY, MEW_FIG_ALLOCATIONS_PER_ITERATION, MEW_LESS_IS_BETTER, true },
+	{ "allocs", "allocations_per_iteration", MEW_KIND_MEMORY, MEW_FIG_ALLOCATIONS_PER_ITERATION, MEW_LESS_IS_BETTER,
+	  true },
 	{ "bytes", "bytes_per_iteration", MEW_KIND_MEMORY, MEW_FIG_BYTES_PER_ITERATION, MEW_LESS_IS_BETTER, true },
 	{ "peak", "peak_bytes", MEW_KIND_MEMORY, MEW_FIG_PEAK_BYTES, MEW_LESS_IS_BETTER, true },
-	{ "leak", "leak_bytes_per_iteration", MEW_KIND_MEMORY, MEW_FIG_LEAK_BYTES_PER_ITERATION, MEW_LESS_IS_BETTER, true },
+	{ "leak", "leak_bytes_per_iteration", MEW_KIND_MEMORY, MEW_FIG_LEAK_BYTES_PER_ITERATION, MEW_LESS_IS_BETTER,
+	  true },
 };
 
 const struct mew_metric *mew_metrics(size_t *count)
@@ -144,7 +146,8 @@ static const struct mew_metric *find(const struct mew_rules *rules, const char *
 	return name == NULL ? NULL : mew_metric_find(name);
 }
 
-static int check_limit(const struct mew_rules *rules, const char *metric, const struct mew_limit *limit, struct mew_error *err)
+static int check_limit(const struct mew_rules *rules, const char *metric, const struct mew_limit *limit,
+		       struct mew_error *err)
 {
 	const struct mew_metric *known = find(rules, metric);
 
@@ -166,10 +169,12 @@ static int check_allow(const struct mew_rules *rules, const struct mew_allow *a,
 	if (is_blank(a->cases))
 		return mew_error_set(err, MEW_E_INVALID, "an allow rule names no case; give a pattern of keys");
 	if (is_blank(a->reason))
-		return mew_error_set(err, MEW_E_INVALID, "the allow rule for \"%.80s\" has no reason; write down why", a->cases);
+		return mew_error_set(err, MEW_E_INVALID, "the allow rule for \"%.80s\" has no reason; write down why",
+				     a->cases);
 	if (a->expires != NULL && !is_day(a->expires))
-		return mew_error_set(err, MEW_E_INVALID, "the allow rule for \"%.80s\" expires on \"%.40s\", which is no day; "
-				     "write it like 2027-01-31", a->cases, a->expires);
+		return mew_error_set(err, MEW_E_INVALID,
+				     "the allow rule for \"%.80s\" expires on \"%.40s\", which is no day; write it "
+				     "like 2027-01-31", a->cases, a->expires);
 	return check_limit(rules, a->metric, &a->limit, err);
 }
 
@@ -178,9 +183,11 @@ int mew_rules_check(const struct mew_rules *rules, struct mew_error *err)
 	int status = MEW_OK;
 
 	if (rules->alpha != 0 && !(rules->alpha > 0 && rules->alpha < 1))
-		return mew_error_set(err, MEW_E_INVALID, "the chance of a false alarm lies between 0 and 1, such as 0.05");
+		return mew_error_set(err, MEW_E_INVALID,
+				     "the chance of a false alarm lies between 0 and 1, such as 0.05");
 	if (!is_number(rules->least_difference_ns))
-		return mew_error_set(err, MEW_E_INVALID, "the least difference is a finite number of nanoseconds, 0 or more");
+		return mew_error_set(err, MEW_E_INVALID,
+				     "the least difference is a finite number of nanoseconds, 0 or more");
 	if (rules->today != NULL && !is_day(rules->today))
 		return mew_error_set(err, MEW_E_INVALID, "today is \"%.40s\", which is no day", rules->today);
 	for (size_t i = 0; status == MEW_OK && i < rules->nlimits; i++)

@@ -98,11 +98,12 @@ static void trace_samples(const struct mew_case *row)
 }
 
 /* A block: its phase, and the arrow from the calibration that found its loops. */
-static void trace_block(struct mew_open_case *open, const struct mew_request *rq, const struct mew_case *row, uint64_t start_ns,
-			int status)
+static void trace_block(struct mew_open_case *open, const struct mew_request *rq, const struct mew_case *row,
+			uint64_t start_ns, int status)
 {
 	struct mew_trace_args args = { 0 };
-	struct mew_trace_slice s = { .category = "phase", .name = mew_phase_name(rq->phase), .start_ns = start_ns, .args = &args };
+	struct mew_trace_slice s = { .category = "phase", .name = mew_phase_name(rq->phase), .start_ns = start_ns,
+				     .args = &args };
 
 	if (!mew_trace_is_on())
 		return;
@@ -204,7 +205,8 @@ static int judge(const struct mew_item *item, struct mew_block *b, struct mew_er
 		return mew_error_set(err, b->backend_status, "%s", b->backend_error.text);
 	for (unsigned i = 1; i < b->threads; i++)
 		if (b->states[i].manual != b->states[0].manual)
-			return mew_error_set(err, MEW_E_INVALID, "some threads set their iteration time and some do not");
+			return mew_error_set(err, MEW_E_INVALID,
+					     "some threads set their iteration time and some do not");
 	if (item->entry->expect == NULL)
 		return MEW_OK;
 	complaint = item->entry->expect(&b->states[0], item->entry->arg);

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-static void put_counter(struct mew_model *m, struct mew_case *c, const struct mew_block *b, const struct mew_user_counter *u)
+static void put_counter(struct mew_model *m, struct mew_case *c, const struct mew_block *b,
+			const struct mew_user_counter *u)
 {
 	double sum = 0, iterations = 0, seconds = 0;
 

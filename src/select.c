@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-int mew_select_init(struct mew_select *s, const char *pattern, const char *literal, const char *const *tags, size_t ntags,
-		    struct mew_error *err)
+int mew_select_init(struct mew_select *s, const char *pattern, const char *literal, const char *const *tags,
+		    size_t ntags, struct mew_error *err)
 {
 	char why[120];
 	int fault;

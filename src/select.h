@@ -19,8 +19,8 @@ struct mew_select {
 };
 
 /* pattern and literal may be NULL. Returns MEW_OK, or MEW_E_INVALID with the pattern's fault. */
-int mew_select_init(struct mew_select *s, const char *pattern, const char *literal, const char *const *tags, size_t ntags,
-		    struct mew_error *err);
+int mew_select_init(struct mew_select *s, const char *pattern, const char *literal, const char *const *tags,
+		    size_t ntags, struct mew_error *err);
 void mew_select_fini(struct mew_select *s);
 /* label and tags may be NULL. A case without tags never matches a tag. */
 bool mew_select_matches(const struct mew_select *s, const char *key, const char *label, const char *tags);

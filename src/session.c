@@ -1,7 +1,7 @@
 /*
  * session.c - see session.h.
- * Layer L4. Signals and malloc hooks are process-wide, hence one session; this claim is the library's one global besides
- * the lists of registrations.
+ * Layer L4. Signals and malloc hooks are process-wide, hence one session; this claim is the library's one global
+ * besides the lists of registrations.
  */
 #include "config.h"
 
@@ -28,7 +28,8 @@ int mew_session_begin(const void *frame, struct mew_error *err)
 	(void)pthread_mutex_lock(&lock);
 	/* the stack grows down: a new frame at or above the old one, on the same thread, means the old one is left */
 	if (owner_frame != NULL && !(tid == owner_tid && frame >= owner_frame))
-		status = mew_error_set(err, MEW_E_BUSY, "a profiling session is running in this process; wait until it returns");
+		status = mew_error_set(err, MEW_E_BUSY,
+				       "a profiling session is running in this process; wait until it returns");
 	if (status == MEW_OK) {
 		if (owner_frame != NULL)
 			mew_runner_abandon();

@@ -19,8 +19,8 @@ void mew_session_end(void);
 struct mew_symbolise_servers; /* symbolise.h */
 
 /*
- * Names for the stacks, with the help of `servers` (borrowed; NULL: nobody is asked), figures from the names, the grade,
- * the seal. Returns MEW_OK, MEW_E_NOMEM; lesser faults are in the rows.
+ * Names for the stacks, with the help of `servers` (borrowed; NULL: nobody is asked), figures from the names, the
+ * grade, the seal. Returns MEW_OK, MEW_E_NOMEM; lesser faults are in the rows.
  */
 int mew_session_finish(struct mew_model *m, const struct mew_symbolise_servers *servers, struct mew_error *err);
 

@@ -63,14 +63,15 @@ double mew_signs_evidence_above(const struct mew_signs *s);
 double mew_signs_peak(const double *x, size_t n, double at, int sign);
 
 /*
- * Interval of the median that stays valid after early stopping: all values that the two-sided e-process does not reject.
+ * Interval of the median that stays valid after early stopping: all values that the two-sided e-process does not
+ * reject.
  * Returns  false: too few observations, or a NaN
  */
 bool mew_signs_interval_sorted(const double *x, size_t n, double confidence, struct mew_interval *out);
 
 /*
- * The smallest number of observations that can decide at all, all on one side: at 5 %, 6 for the exact interval, 7 and 8
- * for the one-sided and the two-sided e-process.
+ * The smallest number of observations that can decide at all, all on one side: at 5 %, 6 for the exact interval, 7 and
+ * 8 for the one-sided and the two-sided e-process.
  * Returns  0 when alpha is not in (0, 1)
  */
 size_t mew_signs_least(enum mew_signs_test test, double alpha);

@@ -132,13 +132,15 @@ void mew_sink_note_libraries(struct mew_sink *sink, uint64_t unseen, uint64_t de
 	char text[240];
 
 	if (unseen > 0) {
-		(void)snprintf(text, sizeof text, "%llu libraries were opened by a search that depends on the caller: stacks "
-			       "through them may be cut, and functions in them may have no name", (unsigned long long)unseen);
+		(void)snprintf(text, sizeof text,
+			       "%llu libraries were opened by a search that depends on the caller: stacks through them "
+			       "may be cut, and functions in them may have no name", (unsigned long long)unseen);
 		mew_sink_note(sink, text);
 	}
 	if (deepbind > 0) {
-		(void)snprintf(text, sizeof text, "RTLD_DEEPBIND was taken off %llu calls of dlopen, or allocations of those "
-			       "libraries would be missing: they may use other functions than without mew",
+		(void)snprintf(text, sizeof text,
+			       "RTLD_DEEPBIND was taken off %llu calls of dlopen, or allocations of those libraries "
+			       "would be missing: they may use other functions than without mew",
 			       (unsigned long long)deepbind);
 		mew_sink_note(sink, text);
 	}

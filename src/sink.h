@@ -31,7 +31,10 @@ uint32_t mew_sink_stack(struct mew_sink *sink, const struct mew_modules *modules
 
 void mew_sink_heap(struct mew_sink *sink, const struct mew_heap_stack *s);
 void mew_sink_sample(struct mew_sink *sink, const struct mew_cpu_sample *s);
-/* The samples count from this moment of CLOCK_MONOTONIC, in this process: where the timeline of a traced run shows them. */
+/*
+ * The samples count from this moment of CLOCK_MONOTONIC, in this process: where the timeline of a traced run shows
+ * them.
+ */
 void mew_sink_window(struct mew_sink *sink, uint64_t opened_ns);
 void mew_sink_u64(struct mew_sink *sink, int figure, uint64_t value);
 void mew_sink_f64(struct mew_sink *sink, int figure, double value);

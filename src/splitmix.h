@@ -7,7 +7,9 @@
 
 #include "base.h"
 
-/* The next number of splitmix64 (Steele, Lea and Flood 2014); *state, which may start anywhere, moves on. Any context. */
+/*
+ * The next number of splitmix64 (Steele, Lea and Flood 2014); *state, which may start anywhere, moves on. Any context.
+ */
 static inline uint64_t mew_random_split(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;

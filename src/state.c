@@ -103,8 +103,8 @@ static bool is_complete(struct mew_block *b, uint64_t iterations)
 }
 
 /*
- * Calibration: grow until one sample is a fair part of the target, so that its rate can be trusted; where little of it is
- * measured, since the body pauses or sets its own time, until it takes far longer than that.
+ * Calibration: grow until one sample is a fair part of the target, so that its rate can be trusted; where little of it
+ * is measured, since the body pauses or sets its own time, until it takes far longer than that.
  */
 static uint64_t next_calibration(const struct mew_block *b, uint64_t last)
 {
@@ -145,7 +145,8 @@ static uint64_t plan_next(struct mew_block *b, uint64_t last, uint64_t iteration
  */
 static void show_pause(struct mew_state *st)
 {
-	struct mew_trace_record r = { MEW_TRACE_SLICE, "pause", "pause", st->shown_at_ns, st->shown_until_ns - st->shown_at_ns };
+	struct mew_trace_record r = { MEW_TRACE_SLICE, "pause", "pause", st->shown_at_ns,
+				      st->shown_until_ns - st->shown_at_ns };
 
 	if (st->shown_until_ns == 0)
 		return;
@@ -214,7 +215,8 @@ static void end_sample(struct mew_state *st)
 	st->completed += st->chunk;
 	if (b->backend != NULL)
 		return;
-	__atomic_fetch_add(&b->context_switches, events.context_switches - st->events.context_switches, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&b->context_switches, events.context_switches - st->events.context_switches,
+			   __ATOMIC_RELAXED);
 	__atomic_fetch_add(&b->page_faults, events.page_faults - st->events.page_faults, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&b->migrations, events.cpu != st->events.cpu, __ATOMIC_RELAXED);
 }
@@ -396,7 +398,8 @@ uint64_t mew_loop_begin_(struct mew_state *st, uint64_t batch)
 	uint64_t next;
 
 	if (st->stage != MEW_STAGE_BEFORE) {
-		mew_state_fail(st, MEW_E_LOOP, "the body has a second loop: one MEW_LOOP is timed, split the case in two");
+		mew_state_fail(st, MEW_E_LOOP,
+			       "the body has a second loop: one MEW_LOOP is timed, split the case in two");
 		return 0;
 	}
 	if (batch == 0)
@@ -452,10 +455,12 @@ void mew_state_leave(struct mew_state *st)
 	struct mew_block *b = st->block;
 
 	if (st->stage == MEW_STAGE_BEFORE)
-		mew_state_fail(st, MEW_E_LOOP, "the body never entered its loop: it needs one MEW_LOOP(st) on every way");
+		mew_state_fail(st, MEW_E_LOOP,
+			       "the body never entered its loop: it needs one MEW_LOOP(st) on every way");
 	else if (st->stage == MEW_STAGE_LOOP)
 		mew_state_fail(st, MEW_E_LOOP,
-			       "the body left its loop early (break, return, goto or longjmp): let MEW_LOOP end by itself");
+			       "the body left its loop early (break, return, goto or longjmp): let MEW_LOOP end by "
+			       "itself");
 	(void)pthread_mutex_lock(&b->lock);
 	b->present--;
 	if (b->arrived != 0 && b->arrived == b->present) {

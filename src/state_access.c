@@ -99,7 +99,8 @@ void mew_skip(struct mew_state *st, const char *why)
 	if (st->status != MEW_OK || st->skipped)
 		return;
 	st->skipped = true;
-	(void)snprintf(st->reason, sizeof st->reason, "skipped: %s", why != NULL && why[0] != '\0' ? why : "no reason given");
+	(void)snprintf(st->reason, sizeof st->reason, "skipped: %s",
+		       why != NULL && why[0] != '\0' ? why : "no reason given");
 }
 
 void mew_fail(struct mew_state *st, const char *why)

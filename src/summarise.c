@@ -96,7 +96,8 @@ static void put_location(struct mew_model *m, struct mew_case *c, const struct s
 }
 
 /* What all threads declared, per second of one thread's iteration. */
-static void put_rate(struct mew_model *m, struct mew_case *c, int figure, double amount, double median_s, const char *undeclared)
+static void put_rate(struct mew_model *m, struct mew_case *c, int figure, double amount, double median_s,
+		     const char *undeclared)
 {
 	if (amount > 0 && median_s > 0)
 		put(c, figure, amount / median_s);
@@ -108,8 +109,10 @@ static void put_rates(struct mew_model *m, struct mew_case *c, const struct samp
 {
 	double median_s = mew_stats_median_sorted(s->each, s->n) / 1e9;
 
-	put_rate(m, c, MEW_FIG_BYTES_PER_SECOND, c->bytes_per_iteration, median_s, "the body did not call mew_set_bytes");
-	put_rate(m, c, MEW_FIG_ITEMS_PER_SECOND, c->items_per_iteration, median_s, "the body did not call mew_set_items");
+	put_rate(m, c, MEW_FIG_BYTES_PER_SECOND, c->bytes_per_iteration, median_s,
+		 "the body did not call mew_set_bytes");
+	put_rate(m, c, MEW_FIG_ITEMS_PER_SECOND, c->items_per_iteration, median_s,
+		 "the body did not call mew_set_items");
 	if (s->ncpu > 0)
 		put(c, MEW_FIG_CPU_NS, mew_stats_median_sorted(s->cpu, s->ncpu));
 	else

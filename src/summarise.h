@@ -7,7 +7,9 @@
 
 #include "model.h"
 
-/* Compute the time row of a case from its measurement/value runs; figures that cannot be had are absent with a reason. */
+/*
+ * Compute the time row of a case from its measurement/value runs; figures that cannot be had are absent with a reason.
+ */
 void mew_summarise_time(struct mew_model *m, struct mew_case *c, bool latency);
 
 /* The row of a case that ran once to see whether it works: no figures, and a reason that says so. */

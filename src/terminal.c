@@ -99,8 +99,8 @@ static void time_left(const struct mew_progress *p, size_t done, size_t total, c
 		(void)snprintf(text, size, ", about %llu s left", (unsigned long long)left);
 }
 
-void mew_progress_show(struct mew_progress *p, const void *id, const char *key, int pass, const char *pass_name, size_t done,
-		       size_t total)
+void mew_progress_show(struct mew_progress *p, const void *id, const char *key, int pass, const char *pass_name,
+		       size_t done, size_t total)
 {
 	uint64_t now = mew_os_now_ns();
 	int width = mew_terminal_width(STDERR_FILENO), n;

@@ -29,8 +29,8 @@ struct mew_progress {
 
 void mew_progress_init(struct mew_progress *p, enum mew_when when);
 /* At most ten times a second; never called inside a window. `done` of `total` steps are behind. */
-void mew_progress_show(struct mew_progress *p, const void *id, const char *key, int pass, const char *pass_name, size_t done,
-		       size_t total);
+void mew_progress_show(struct mew_progress *p, const void *id, const char *key, int pass, const char *pass_name,
+		       size_t done, size_t total);
 /* Take the line away. Due before any other output to standard error. */
 void mew_progress_clear(struct mew_progress *p);
 

@@ -44,7 +44,10 @@ char *mew_text_cut(const char *text, size_t columns, bool utf8);
 /* Text that Markdown shows as it is: cleaned as above, and escaped. */
 void mew_text_markdown(struct mew_writer *w, const char *text);
 
-/* A field of RFC 4180, in quotes where it needs them; bad bytes become U+FFFD. The prefix needs none. NULL writes nothing. */
+/*
+ * A field of RFC 4180, in quotes where it needs them; bad bytes become U+FFFD. The prefix needs none. NULL writes
+ * nothing.
+ */
 void mew_text_csv(struct mew_writer *w, const char *prefix, const char *text);
 
 /*

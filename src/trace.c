@@ -46,9 +46,11 @@ static struct mew_trace_thread *join(void)
 		struct mew_trace_thread *t = &mew_trace_threads_.list[i];
 		int expected = MEW_TRACE_FREE;
 
-		if (!__atomic_compare_exchange_n(&t->use, &expected, MEW_TRACE_CLAIMED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		if (!__atomic_compare_exchange_n(&t->use, &expected, MEW_TRACE_CLAIMED, false, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
 			continue;
-		if (t->ring.records == NULL && mew_ring_init(&t->ring, sizeof(struct mew_trace_record), MEW_TRACE_RECORDS) != 0) {
+		if (t->ring.records == NULL && mew_ring_init(&t->ring, sizeof(struct mew_trace_record),
+							     MEW_TRACE_RECORDS) != 0) {
 			__atomic_store_n(&t->use, MEW_TRACE_FREE, __ATOMIC_RELEASE);
 			return NULL;
 		}
@@ -245,7 +247,8 @@ void mew_section_put_(const struct mew_section *s)
 
 void mew_mark_put_(const char *name)
 {
-	struct mew_trace_record r = { .kind = MEW_TRACE_MARK, .group = "mark", .name = name, .time_ns = mew_os_now_ns() };
+	struct mew_trace_record r = { .kind = MEW_TRACE_MARK, .group = "mark", .name = name,
+				      .time_ns = mew_os_now_ns() };
 
 	mew_trace_push(&r);
 }
@@ -255,10 +258,12 @@ int mew_stream_put_(const char *stream, const char *name, uint64_t start_ns, uin
 	struct mew_trace_record r = { MEW_TRACE_ASYNC, stream, name, start_ns, end_ns - start_ns };
 
 	if (stream == NULL || stream[0] == '\0' || name == NULL)
-		return mew_error_set(mew_error_thread(), MEW_E_INVALID, "a section of a stream needs the names of both");
+		return mew_error_set(mew_error_thread(), MEW_E_INVALID,
+				     "a section of a stream needs the names of both");
 	if (end_ns < start_ns)
 		return mew_error_set(mew_error_thread(), MEW_E_INVALID,
-				     "section \"%.80s\" of stream \"%.80s\" ends before it starts; swap its times", name, stream);
+				     "section \"%.80s\" of stream \"%.80s\" ends before it starts; swap its times",
+				     name, stream);
 	mew_trace_push(&r);
 	return MEW_OK;
 }

@@ -75,7 +75,8 @@ static void check_order(struct check *c)
 
 static int by_track(const void *x, const void *y)
 {
-	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x, *b = *(const struct mew_trace_event *const *)y;
+	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x,
+		*b = *(const struct mew_trace_event *const *)y;
 	int order = (a->pid > b->pid) - (a->pid < b->pid);
 
 	if (order == 0)
@@ -168,7 +169,8 @@ static int by_partner(const struct mew_trace_event *a, const struct mew_trace_ev
 
 static int by_partner_and_place(const void *x, const void *y)
 {
-	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x, *b = *(const struct mew_trace_event *const *)y;
+	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x,
+		*b = *(const struct mew_trace_event *const *)y;
 	int order = by_partner(a, b);
 
 	return order != 0 ? order : (a->serial > b->serial) - (a->serial < b->serial);
@@ -208,7 +210,8 @@ static void check_group(struct check *c, struct mew_trace_event **group, size_t 
 
 static int by_bind(const void *x, const void *y)
 {
-	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x, *b = *(const struct mew_trace_event *const *)y;
+	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x,
+		*b = *(const struct mew_trace_event *const *)y;
 
 	return mew_slice_order(a->bind, b->bind);
 }
@@ -253,7 +256,8 @@ static void check_partners(struct check *c, struct mew_trace_event **list)
 
 static int by_profile(const void *x, const void *y)
 {
-	return mew_trace_profile_order(*(const struct mew_trace_event *const *)x, *(const struct mew_trace_event *const *)y);
+	return mew_trace_profile_order(*(const struct mew_trace_event *const *)x,
+				       *(const struct mew_trace_event *const *)y);
 }
 
 static void check_profiles(struct check *c, struct mew_trace_event **list)
@@ -267,16 +271,19 @@ static void check_profiles(struct check *c, struct mew_trace_event **list)
 			list[n++] = &c->events->list[i];
 	qsort(list, n, sizeof(struct mew_trace_event *), by_profile);
 	for (size_t i = 0; i < n; i++) {
-		bool first = i == 0 || list[i]->pid != list[i - 1]->pid || mew_slice_order(list[i]->id, list[i - 1]->id) != 0;
+		bool first = i == 0 || list[i]->pid != list[i - 1]->pid ||
+			     mew_slice_order(list[i]->id, list[i - 1]->id) != 0;
 
-		why = profile != NULL ? mew_trace_profile_check(profile, list[i], first) : "there is no memory to look at it";
+		why = profile != NULL ? mew_trace_profile_check(profile, list[i], first) :
+		      "there is no memory to look at it";
 		if (why != NULL)
 			fault(c, list[i], "%s", why);
 	}
 	mew_trace_profile_free(profile);
 }
 
-int mew_trace_check(const char *path, void (*say)(const char *text), struct mew_trace_verdict *out, struct mew_error *err)
+int mew_trace_check(const char *path, void (*say)(const char *text), struct mew_trace_verdict *out,
+		    struct mew_error *err)
 {
 	struct mew_trace_events events = { .n = 0 };
 	struct mew_trace_files files = { .n = 0 };

@@ -25,7 +25,8 @@ char *mew_trace_shown_line(const char *line);
 char *mew_trace_shown_name(const char *name);
 
 /*
- * A command from start_ns until end_ns, on a line of its own, since several run at once. Nothing happens without a trace.
+ * A command from start_ns until end_ns, on a line of its own, since several run at once. Nothing happens without a
+ * trace.
  *
  * program      its file; the last part of the path is the name shown
  * line         with its arguments

@@ -25,8 +25,8 @@ static const struct {
 	size_t at;
 } members[] = {
 #define MEMBER(m) { #m, offsetof(struct raw, m) }
-	MEMBER(ph), MEMBER(name), MEMBER(cat), MEMBER(pid), MEMBER(tid), MEMBER(ts), MEMBER(dur), MEMBER(args), MEMBER(id),
-	MEMBER(id2), MEMBER(s), MEMBER(bind_id), MEMBER(flow_in), MEMBER(flow_out),
+	MEMBER(ph), MEMBER(name), MEMBER(cat), MEMBER(pid), MEMBER(tid), MEMBER(ts), MEMBER(dur), MEMBER(args),
+	MEMBER(id), MEMBER(id2), MEMBER(s), MEMBER(bind_id), MEMBER(flow_in), MEMBER(flow_out),
 };
 
 static bool is_string(struct mew_slice s)
@@ -94,7 +94,8 @@ static const char *read_times(const struct raw *raw, struct mew_trace_event *e)
 		return "ts is not a number of microseconds";
 	if (e->ts_ns > INT64_MAX / 4 || e->ts_ns < INT64_MIN / 4)
 		return "ts is beyond all clocks";
-	if (e->phase == 'X' && (!mew_slice_us(raw->dur, &e->duration_ns) || e->duration_ns < 0 || e->duration_ns > INT64_MAX / 4))
+	if (e->phase == 'X' && (!mew_slice_us(raw->dur, &e->duration_ns) || e->duration_ns < 0 ||
+				e->duration_ns > INT64_MAX / 4))
 		return "dur is not a length of time";
 	return NULL;
 }
@@ -158,7 +159,8 @@ static bool read_own(struct mew_trace_source *s, const struct mew_trace_event *e
 	if (e->phase != 'M')
 		return false;
 	if (mew_slice_is(e->name, "mew_trace")) {
-		s->is_ours = mew_slice_i64(mew_slice_member(e->args, "zero_ns"), &value) && value >= 0 && value <= INT64_MAX / 4;
+		s->is_ours = mew_slice_i64(mew_slice_member(e->args, "zero_ns"), &value) && value >= 0 &&
+			     value <= INT64_MAX / 4;
 		if (s->is_ours)
 			s->zero_ns = value;
 		s->unended = mew_slice_member(e->args, "ends").n == 4;
@@ -186,7 +188,8 @@ static void refuse(struct mew_trace_source *s, size_t number, const char *why)
 		(void)snprintf(s->first_bad, sizeof s->first_bad, "event %zu: %s", number, why);
 }
 
-static void read_one(struct mew_trace_events *events, struct mew_trace_source *s, uint32_t file, struct mew_cursor *c, size_t number)
+static void read_one(struct mew_trace_events *events, struct mew_trace_source *s, uint32_t file, struct mew_cursor *c,
+		     size_t number)
 {
 	struct mew_trace_event e = { .file = file };
 	struct raw raw = { .ph = { NULL, 0 } };
@@ -225,7 +228,8 @@ static void read_array(struct mew_trace_events *events, struct mew_trace_source 
 	}
 }
 
-static bool read_object(struct mew_trace_events *events, struct mew_trace_source *s, uint32_t file, struct mew_cursor *c)
+static bool read_object(struct mew_trace_events *events, struct mew_trace_source *s, uint32_t file,
+			struct mew_cursor *c)
 {
 	bool first = true, found = false;
 	struct mew_slice key;
@@ -260,7 +264,8 @@ int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *s, 
 	bool is_array, usable = true;
 
 	if (s->bytes == 0)
-		return mew_error_set(err, MEW_E_INVALID, "%s: empty: the disk was full, or its process was stopped", s->name);
+		return mew_error_set(err, MEW_E_INVALID, "%s: empty: the disk was full, or its process was stopped",
+				     s->name);
 	repair_utf8(s->text, s->bytes);
 	is_array = mew_cursor_peek(&c) == '[';
 	if (is_array)
@@ -274,13 +279,15 @@ int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *s, 
 	if (events->full) {
 		events->full = false;
 		events->n = before;
-		return mew_error_set(err, MEW_E_INVALID, "%s: too many events, %zu fit into a trace", s->name, MEW_TRACE_EVENTS_MAX);
+		return mew_error_set(err, MEW_E_INVALID, "%s: too many events, %zu fit into a trace", s->name,
+				     MEW_TRACE_EVENTS_MAX);
 	}
 	if (usable && (s->cut || (c.state == MEW_CURSOR_FINE && mew_cursor_peek(&c) == '\0')))
 		return MEW_OK;
 	events->n = before;
 	if (c.state == MEW_CURSOR_FINE)
-		return mew_error_set(err, MEW_E_INVALID, "%s: not a trace: neither an array of events nor an object with traceEvents",
+		return mew_error_set(err, MEW_E_INVALID,
+				     "%s: not a trace: neither an array of events nor an object with traceEvents",
 				     s->name);
 	return mew_error_set(err, MEW_E_INVALID, "%s: malformed JSON at byte %zu", s->name, (size_t)(c.p - s->text));
 }

@@ -58,7 +58,8 @@ struct mew_trace_source { /* one file of events */
  * Returns  MEW_OK; MEW_E_INVALID when the text is no JSON, neither an array nor an object with traceEvents, or too much
  *          of one (then none of its events is in the list); MEW_E_NOMEM
  */
-int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *source, uint32_t file, struct mew_error *err);
+int mew_trace_load(struct mew_trace_events *events, struct mew_trace_source *source, uint32_t file,
+		   struct mew_error *err);
 void mew_trace_events_fini(struct mew_trace_events *events);
 
 /*

@@ -89,7 +89,8 @@ int mew_trace_files_read(struct mew_trace_files *files, int directory, const cha
 			 struct mew_trace_events *events, struct mew_error *err)
 {
 	struct mew_trace_source s = { .name = strdup(name) };
-	int fd = openat(directory, name, O_RDONLY | (directory != AT_FDCWD ? O_NOFOLLOW : 0) | O_NONBLOCK | O_CLOEXEC), status;
+	int fd = openat(directory, name, O_RDONLY | (directory != AT_FDCWD ? O_NOFOLLOW : 0) | O_NONBLOCK | O_CLOEXEC),
+		status;
 
 	if (s.name == NULL)
 		status = mew_error_set(err, MEW_E_NOMEM, "%s: no memory for it", name);
@@ -126,7 +127,9 @@ static bool is_of_mew(const struct dirent *d)
 	return strncmp(d->d_name, "mew-", 4) == 0;
 }
 
-/* By bytes: the order must not depend on the locale. mew's own come first: what others leave takes no room from them. */
+/*
+ * By bytes: the order must not depend on the locale. mew's own come first: what others leave takes no room from them.
+ */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	int order = (int)is_of_mew(*b) - (int)is_of_mew(*a);
@@ -150,7 +153,8 @@ void mew_trace_files_tell(const struct mew_trace_source *s, void (*say)(const ch
 		complain(say, s->name, ": it breaks off in a line, since its process was killed or the disk was full; "
 				       "what came then is missing");
 	else if (s->unended)
-		complain(say, s->name, ": its process was killed, or left by _exit() or exec; what it recorded in its last body "
+		complain(say, s->name,
+			 ": its process was killed, or left by _exit() or exec; what it recorded in its last body "
 				       "may be missing");
 	if (s->bad == 0)
 		return;
@@ -173,11 +177,12 @@ int mew_trace_files_sweep(struct mew_trace_files *files, int directory, struct m
 		size_t room = files->bytes < MEW_FRAGMENTS_MAX ? MEW_FRAGMENTS_MAX - files->bytes : 0;
 
 		if (i >= (int)FILES_MAX) {
-			complain(say, names[i]->d_name, " and those behind it are too many fragments; they are passed over");
+			complain(say, names[i]->d_name,
+				 " and those behind it are too many fragments; they are passed over");
 			break;
 		}
-		status = mew_trace_files_read(files, directory, names[i]->d_name, room < MEW_FRAGMENT_MAX ? room : MEW_FRAGMENT_MAX,
-					      events, err);
+		status = mew_trace_files_read(files, directory, names[i]->d_name,
+					      room < MEW_FRAGMENT_MAX ? room : MEW_FRAGMENT_MAX, events, err);
 		if (status == MEW_OK)
 			mew_trace_files_tell(&files->list[files->n - 1], say);
 		else if (status != MEW_E_NOMEM)

@@ -13,8 +13,8 @@ struct mew_trace_files {
 };
 
 /*
- * Read every *.json of a directory in the order of their names, mew's own first. Links, files that are too large, unreadable ones and
- * ones that are no trace are told to `say` and passed over.
+ * Read every *.json of a directory in the order of their names, mew's own first. Links, files that are too large,
+ * unreadable ones and ones that are no trace are told to `say` and passed over.
  *
  * directory  open; borrowed
  * Returns    MEW_OK, MEW_E_NOMEM
@@ -22,7 +22,10 @@ struct mew_trace_files {
 int mew_trace_files_sweep(struct mew_trace_files *files, int directory, struct mew_trace_events *events,
 			  void (*say)(const char *text), struct mew_error *err);
 
-/* Read one file; a gzip file is unpacked where the system has zlib. Returns MEW_OK; MEW_E_IO, MEW_E_INVALID, MEW_E_NOMEM. */
+/*
+ * Read one file; a gzip file is unpacked where the system has zlib. Returns MEW_OK; MEW_E_IO, MEW_E_INVALID,
+ * MEW_E_NOMEM.
+ */
 int mew_trace_files_read(struct mew_trace_files *files, int directory, const char *name, size_t most,
 			 struct mew_trace_events *events, struct mew_error *err);
 

@@ -172,7 +172,8 @@ struct mew_slice mew_cursor_value(struct mew_cursor *c)
 	(void)mew_cursor_peek(c);
 	start = c->p;
 	take(c, 0);
-	return c->state == MEW_CURSOR_FINE ? (struct mew_slice){ start, (size_t)(c->p - start) } : (struct mew_slice){ NULL, 0 };
+	return c->state == MEW_CURSOR_FINE ? (struct mew_slice){ start, (size_t)(c->p - start) } :
+	       (struct mew_slice){ NULL, 0 };
 }
 
 /* --- slices ----------------------------------------------------------------------------------------------------- */

@@ -107,15 +107,17 @@ static void head(void)
 
 	mew_trace_text_add(&state.text, "[\n");
 	event("M", NULL, "mew_trace", 0);
-	mew_trace_text_add(&state.text, ",\"args\":{\"schema\":1,\"clock\":\"monotonic\",\"zero_ns\":\"%" PRIu64 "\"%s}", state.zero_ns,
-			   state.is_forked ? "" : ",\"ends\":true");
+	mew_trace_text_add(&state.text,
+			   ",\"args\":{\"schema\":1,\"clock\":\"monotonic\",\"zero_ns\":\"%" PRIu64 "\"%s}",
+			   state.zero_ns, state.is_forked ? "" : ",\"ends\":true");
 	done();
 	if (state.is_main) {
 		metadata("process_name", 0, "name", "mew");
 		sort_index("process_sort_index", 0, 0);
 		metadata("thread_name", MEW_TRACE_MAIN_TID, "name", "run");
 	} else {
-		(void)snprintf(name, sizeof name, "%s%s", program_invocation_short_name, state.is_forked ? " (forked)" : "");
+		(void)snprintf(name, sizeof name, "%s%s", program_invocation_short_name,
+			       state.is_forked ? " (forked)" : "");
 		metadata("process_name", 0, "name", name);
 		metadata("thread_name", state.pid, "name", "main thread");
 		sort_index("thread_sort_index", state.pid, 1);
@@ -154,7 +156,10 @@ static void share_count(void)
 
 static mew_trace_write_fn write_at_once;
 
-/* A forked child of a process with a fragment writes one of its own; one of the process that asked for the trace has none. */
+/*
+ * A forked child of a process with a fragment writes one of its own; one of the process that asked for the trace has
+ * none.
+ */
 static void begin_in_child(void)
 {
 	if (!mew_trace_is_on())
@@ -320,7 +325,8 @@ void mew_trace_mark(const char *category, const char *name, uint64_t time_ns, co
 	put_here(&(struct mew_trace_record){ MEW_TRACE_MARK, category, name, time_ns, 0 }, args);
 }
 
-void mew_trace_span(const char *category, const char *name, uint64_t start_ns, uint64_t end_ns, const struct mew_trace_args *args)
+void mew_trace_span(const char *category, const char *name, uint64_t start_ns, uint64_t end_ns,
+		    const struct mew_trace_args *args)
 {
 	put_here(&(struct mew_trace_record){ MEW_TRACE_ASYNC, category, name, start_ns,
 					     end_ns > start_ns ? end_ns - start_ns : 0 }, args);
@@ -447,13 +453,16 @@ static bool anything_waits(void)
 		const struct mew_trace_thread *t = &mew_trace_threads_.list[i];
 		int use = __atomic_load_n(&t->use, __ATOMIC_ACQUIRE);
 
-		if (use == MEW_TRACE_LEFT || (use == MEW_TRACE_USED && __atomic_load_n(&t->ring.head, __ATOMIC_ACQUIRE) != t->ring.tail))
+		if (use == MEW_TRACE_LEFT ||
+		    (use == MEW_TRACE_USED && __atomic_load_n(&t->ring.head, __ATOMIC_ACQUIRE) != t->ring.tail))
 			return true;
 	}
 	return count_lost() != state.lost_said;
 }
 
-/* A line for each record that is lost would fill the file of a child, which writes at once: there, when it has doubled. */
+/*
+ * A line for each record that is lost would fill the file of a child, which writes at once: there, when it has doubled.
+ */
 static void say_lost(bool at_end)
 {
 	uint64_t lost = count_lost();

@@ -64,11 +64,12 @@ void mew_trace_drain(void);
 void mew_trace_slice(const struct mew_trace_slice *s);
 void mew_trace_mark(const char *category, const char *name, uint64_t time_ns, const struct mew_trace_args *args);
 /* One that may overlap others: drawn on a line of its own. */
-void mew_trace_span(const char *category, const char *name, uint64_t start_ns, uint64_t end_ns, const struct mew_trace_args *args);
+void mew_trace_span(const char *category, const char *name, uint64_t start_ns, uint64_t end_ns,
+		    const struct mew_trace_args *args);
 void mew_trace_counter(const char *name, const char *series, uint64_t time_ns, uint64_t value);
 /*
- * An arrow from just before the end of a slice that ended at from_ns to the one that starts at to_ns, on this thread's line.
- * Not by bind_id on the slices: catapult would complain of arguments that both have.
+ * An arrow from just before the end of a slice that ended at from_ns to the one that starts at to_ns, on this thread's
+ * line. Not by bind_id on the slices: catapult would complain of arguments that both have.
  */
 void mew_trace_arrow(const char *name, uint64_t from_ns, uint64_t to_ns);
 /* The same from a slice on another thread's line, `track` being that thread's mew_trace_track(). */

@@ -39,7 +39,8 @@ void mew_clock_pair_read(struct mew_clock_pair *out)
 	int64_t width = INT64_MAX;
 
 	for (int i = 0; i < 5; i++) {
-		int64_t before = read_clock(CLOCK_MONOTONIC), real = read_clock(CLOCK_REALTIME), after = read_clock(CLOCK_MONOTONIC);
+		int64_t before = read_clock(CLOCK_MONOTONIC), real = read_clock(CLOCK_REALTIME),
+			after = read_clock(CLOCK_MONOTONIC);
 
 		if (after - before >= width)
 			continue;
@@ -183,13 +184,14 @@ static void write_other(struct mew_writer *w, const struct job *j)
 	const struct mew_trace_merge *m = j->m;
 	int64_t epoch = m->pairs[0].realtime_ns - m->pairs[0].monotonic_ns + m->zero_ns - j->rebased_ns;
 
-	mew_writef(w, "],\"otherData\":{\"mew\":\"%s\",\"epoch_ns\":\"%lld\",\"fragments\":%zu,\"bad_events\":%llu,", MEW_VERSION,
-		   (long long)epoch, m->fragments, (unsigned long long)m->bad);
+	mew_writef(w, "],\"otherData\":{\"mew\":\"%s\",\"epoch_ns\":\"%lld\",\"fragments\":%zu,\"bad_events\":%llu,",
+		   MEW_VERSION, (long long)epoch, m->fragments, (unsigned long long)m->bad);
 	mew_writef(w, "\"dropped_events\":%llu,\"lost_records\":%llu,\"torn_fragments\":%llu,\"unended_fragments\":%llu,\"rebased_ns\":%lld,",
 		   (unsigned long long)m->dropped, (unsigned long long)m->lost,
 		   (unsigned long long)m->torn, (unsigned long long)m->unended, (long long)j->rebased_ns);
 	mew_writef(w, "\"samples_left_out\":%llu,", (unsigned long long)m->thinned);
-	mew_writef(w, "\"clock_step_ns\":%lld,\"suspended_ns\":%lld}}\n", (long long)step_of(m), (long long)sleep_of(m));
+	mew_writef(w, "\"clock_step_ns\":%lld,\"suspended_ns\":%lld}}\n", (long long)step_of(m),
+		   (long long)sleep_of(m));
 }
 
 static void write_text(struct mew_writer *w, struct job *j)
@@ -239,12 +241,14 @@ static void warn_of_clocks(const struct mew_trace_merge *m)
 	char line[200];
 
 	if (step_of(m) != 0) {
-		(void)snprintf(line, sizeof line, "the time of day was set by %.3f s during the run; events of other programs from "
+		(void)snprintf(line, sizeof line,
+			       "the time of day was set by %.3f s during the run; events of other programs from "
 						  "about then may be off by that", (double)step_of(m) / 1e9);
 		m->say(line);
 	}
 	if (sleep_of(m) != 0) {
-		(void)snprintf(line, sizeof line, "the machine slept for %.3f s during the run; the timeline leaves that out",
+		(void)snprintf(line, sizeof line,
+			       "the machine slept for %.3f s during the run; the timeline leaves that out",
 			       (double)sleep_of(m) / 1e9);
 		m->say(line);
 	}
@@ -298,7 +302,8 @@ static int join_events(struct job *j, struct mew_error *err)
 
 int mew_trace_merge(struct mew_trace_merge *m, struct mew_error *err)
 {
-	struct job j = { .m = m, .started_ns = m->fixed_clock ? m->pairs[m->npairs - 1].monotonic_ns : (int64_t)mew_os_now_ns() };
+	struct job j = { .m = m, .started_ns = m->fixed_clock ? m->pairs[m->npairs - 1].monotonic_ns :
+			 (int64_t)mew_os_now_ns() };
 	int status = read_files(&j, err);
 
 	if (status == MEW_OK)

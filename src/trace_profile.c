@@ -61,7 +61,8 @@ static bool are_nodes(struct mew_slice array)
 
 	while (next(&w, &node)) {
 		parent = mew_slice_member(node, "parent");
-		if (!mew_slice_i64(mew_slice_member(node, "id"), &number) || (parent.n > 0 && !mew_slice_i64(parent, &number)) ||
+		if (!mew_slice_i64(mew_slice_member(node, "id"), &number) ||
+		    (parent.n > 0 && !mew_slice_i64(parent, &number)) ||
 		    mew_slice_member(mew_slice_member(node, "callFrame"), "functionName").n < 2)
 			return false;
 	}
@@ -87,7 +88,8 @@ const char *mew_trace_profile_read(struct mew_trace_event *e)
 		return "P that is neither Profile nor ProfileChunk";
 	if (!are_nodes(in_chunk(e, "nodes")))
 		return "a node of a profile without id, function or a fit parent";
-	if (!count_numbers(in_chunk(e, "samples"), &samples) || !count_numbers(mew_slice_member(data, "timeDeltas"), &deltas) ||
+	if (!count_numbers(in_chunk(e, "samples"), &samples) || !count_numbers(mew_slice_member(data, "timeDeltas"),
+									       &deltas) ||
 	    samples != deltas)
 		return "samples and timeDeltas are not whole numbers, as many of the one as of the other";
 	return NULL;

@@ -190,7 +190,8 @@ static void put_node(struct job *j, const struct profile *p, uint32_t id)
 	}
 	mew_writef(j->w, "\"parent\":%" PRIu32 ",", node->parent);
 	f = &j->shown.all[node->function];
-	put_frame(j, f->name, f->file[0] != '\0' || f->module >= j->m->nmodules ? f->file : j->m->modules[f->module].path, f->line);
+	put_frame(j, f->name,
+		  f->file[0] != '\0' || f->module >= j->m->nmodules ? f->file : j->m->modules[f->module].path, f->line);
 }
 
 static void put_nodes(struct job *j, const struct profile *p)
@@ -355,7 +356,8 @@ static int put_file(struct job *j, size_t first, int directory, struct mew_error
 
 	/* one for each profile of a process */
 	for (unsigned k = 0; k < FILES_MAX && fd < 0 && (k == 0 || errno == EEXIST); k++) {
-		(void)snprintf(name, sizeof name, "mew-%d-%" PRIx64 "-samples-%u.json", window->pid, window->zero_ns, k);
+		(void)snprintf(name, sizeof name, "mew-%d-%" PRIx64 "-samples-%u.json", window->pid, window->zero_ns,
+			       k);
 		fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	}
 	if (fd < 0)
@@ -368,7 +370,8 @@ static int put_file(struct job *j, size_t first, int directory, struct mew_error
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to put the samples on the timeline");
 	if (failure == 0)
 		return MEW_OK;
-	return mew_error_set(err, MEW_E_IO, "the samples cannot be put on the timeline: '%s': %s", name, strerror(failure));
+	return mew_error_set(err, MEW_E_IO, "the samples cannot be put on the timeline: '%s': %s", name,
+			     strerror(failure));
 }
 
 static bool is_first(const struct mew_model *m, size_t i)
@@ -390,7 +393,8 @@ static uint64_t stride_of(const struct mew_model *m, uint64_t most)
 	return all > most ? (all + most - 1) / most : 1;
 }
 
-int mew_trace_samples_write(const struct mew_model *m, int directory, struct mew_trace_samples *s, struct mew_error *err)
+int mew_trace_samples_write(const struct mew_model *m, int directory, struct mew_trace_samples *s,
+			    struct mew_error *err)
 {
 	struct job j = { .m = m, .s = s, .stride = stride_of(m, s->samples_max), .w = malloc(sizeof *j.w) };
 	int status = MEW_OK;
@@ -425,6 +429,7 @@ int mew_trace_samples_show(const struct mew_model *m, int directory, struct mew_
 	mew_trace_arg_number(&args, "left_out", s.left_out);
 	if (status != MEW_OK || s.written + s.left_out > 0)
 		mew_trace_slice(&(struct mew_trace_slice){
-			.category = "report", .name = "samples", .start_ns = start, .end_ns = mew_os_now_ns(), .args = &args });
+			.category = "report", .name = "samples", .start_ns = start, .end_ns = mew_os_now_ns(),
+			.args = &args });
 	return status;
 }

@@ -33,7 +33,8 @@ void mew_trace_text_add(struct mew_trace_text *t, const char *format, ...)
 
 size_t mew_trace_utf8(const unsigned char *p, size_t left)
 {
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 :
+		   p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
 
 	if (n == 0 || n > left)
 		return 0;
@@ -115,7 +116,8 @@ void mew_trace_arg_ms(struct mew_trace_args *a, const char *key, uint64_t ns)
 {
 	char digits[32];
 
-	(void)snprintf(digits, sizeof digits, "%llu.%03u", (unsigned long long)(ns / 1000000), (unsigned)(ns / 1000 % 1000));
+	(void)snprintf(digits, sizeof digits, "%llu.%03u", (unsigned long long)(ns / 1000000),
+		       (unsigned)(ns / 1000 % 1000));
 	append(a, key, digits, "");
 }
 

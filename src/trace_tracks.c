@@ -35,7 +35,8 @@ static struct process *find_process(struct processes *p, uint32_t file, int64_t 
 	return NULL;
 }
 
-static bool list_processes(struct processes *p, const struct mew_trace_events *events, const struct mew_trace_files *files)
+static bool list_processes(struct processes *p, const struct mew_trace_events *events,
+			   const struct mew_trace_files *files)
 {
 	for (size_t i = 0; i < events->n; i++) {
 		const struct mew_trace_event *e = &events->list[i];
@@ -71,7 +72,9 @@ static bool is_same(const struct process *a, const struct process *b)
 	       (a->name.n == 0 || b->name.n == 0 || mew_slice_order(a->name, b->name) == 0);
 }
 
-/* That of the process, where another file of it has come before; one that is free, where another process has its own. */
+/*
+ * That of the process, where another file of it has come before; one that is free, where another process has its own.
+ */
 static void choose_number(struct processes *p, size_t i)
 {
 	struct process *one = &p->list[i];
@@ -116,7 +119,8 @@ int mew_trace_renumber(struct mew_trace_events *events, const struct mew_trace_f
 
 static int by_place(const void *x, const void *y)
 {
-	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x, *b = *(const struct mew_trace_event *const *)y;
+	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x,
+		*b = *(const struct mew_trace_event *const *)y;
 	int order = (a->pid > b->pid) - (a->pid < b->pid);
 
 	if (order == 0)
@@ -138,7 +142,8 @@ static bool names_thread(const struct mew_trace_event *e)
 /* By what they name; of one thing the last word comes last. */
 static int by_subject(const void *x, const void *y)
 {
-	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x, *b = *(const struct mew_trace_event *const *)y;
+	const struct mew_trace_event *a = *(const struct mew_trace_event *const *)x,
+		*b = *(const struct mew_trace_event *const *)y;
 	int order = (a->pid > b->pid) - (a->pid < b->pid);
 
 	if (order == 0)
@@ -177,10 +182,11 @@ static bool has_thread(char phase)
 	return strchr("XistfP", phase) != NULL;
 }
 
-void mew_trace_write_name(struct mew_writer *w, const char *what, int64_t pid, int64_t tid, const char *kind, int64_t number)
+void mew_trace_write_name(struct mew_writer *w, const char *what, int64_t pid, int64_t tid, const char *kind,
+			  int64_t number)
 {
-	mew_writef(w, "{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"name\":\"%s %lld\"}},\n", (long long)pid,
-		   (long long)tid, what, kind, (long long)number);
+	mew_writef(w, "{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"name\":\"%s %lld\"}},\n",
+		   (long long)pid, (long long)tid, what, kind, (long long)number);
 }
 
 static bool is_named(const struct mew_trace_event *e, size_t n, struct mew_trace_event *const *list, const char *what,
@@ -205,7 +211,8 @@ static void name_tracks(struct mew_writer *w, struct mew_trace_event **list, siz
 			for (next = k; next < end && list[next]->tid == list[k]->tid; next++)
 				used = used || has_thread(list[next]->phase);
 			if (used && !is_named(list[k], next - k, list + k, "thread_name", true))
-				mew_trace_write_name(w, "thread_name", list[k]->pid, list[k]->tid, "thread", list[k]->tid);
+				mew_trace_write_name(w, "thread_name", list[k]->pid, list[k]->tid, "thread",
+						     list[k]->tid);
 		}
 	}
 }

@@ -22,6 +22,7 @@ void mew_trace_drop_old_names(struct mew_trace_events *events);
 void mew_trace_write_missing_names(struct mew_writer *w, struct mew_trace_events *events);
 
 /* The event that names a process or a thread (`what`) "KIND NUMBER". */
-void mew_trace_write_name(struct mew_writer *w, const char *what, int64_t pid, int64_t tid, const char *kind, int64_t number);
+void mew_trace_write_name(struct mew_writer *w, const char *what, int64_t pid, int64_t tid, const char *kind,
+			  int64_t number);
 
 #endif

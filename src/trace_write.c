@@ -33,7 +33,8 @@ static void put_shown_name(struct mew_writer *w, const struct mew_trace_event *e
 	if (shown != NULL && strcmp(shown, text) == 0)
 		put_slice(w, "args", e->args);
 	else
-		mew_writef(w, ",\"args\":{\"name\":\"%s\"}", shown == NULL || strchr(text, '\\') != NULL ? "***" : shown);
+		mew_writef(w, ",\"args\":{\"name\":\"%s\"}",
+			   shown == NULL || strchr(text, '\\') != NULL ? "***" : shown);
 	free(shown);
 	free(text);
 }
@@ -76,10 +77,11 @@ static void put_partner(struct mew_writer *w, const struct mew_trace_event *e)
 	else if (e->phase == 'P')
 		mew_writef(w, ",\"id\":\"0x%llx\"", (unsigned long long)e->number);
 	else if (e->phase == 's' || e->phase == 't' || e->phase == 'f')
-		mew_writef(w, ",\"id\":\"0x%llx\"%s", (unsigned long long)e->number, e->phase == 'f' ? ",\"bp\":\"e\"" : "");
+		mew_writef(w, ",\"id\":\"0x%llx\"%s", (unsigned long long)e->number,
+			   e->phase == 'f' ? ",\"bp\":\"e\"" : "");
 	else if (e->flow_in || e->flow_out)
-		mew_writef(w, ",\"bind_id\":\"0x%llx\"%s%s", (unsigned long long)e->number, e->flow_in ? ",\"flow_in\":true" : "",
-			   e->flow_out ? ",\"flow_out\":true" : "");
+		mew_writef(w, ",\"bind_id\":\"0x%llx\"%s%s", (unsigned long long)e->number,
+			   e->flow_in ? ",\"flow_in\":true" : "", e->flow_out ? ",\"flow_out\":true" : "");
 }
 
 void mew_trace_write_event(struct mew_writer *w, const struct mew_trace_event *e)

@@ -3,7 +3,8 @@
  * Layer L6. After the measurement.
  *
  * Format   an object with traceEvents, sorted, and otherData. Times are microseconds since the start of the run, with three
- *          decimals: whole nanoseconds, exact. https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+ *          decimals: whole nanoseconds, exact.
+ *          https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
  */
 #ifndef MEW_TRACE_WRITE_H
 #define MEW_TRACE_WRITE_H

@@ -45,7 +45,8 @@ static bool holds(uintptr_t lo, uintptr_t hi, uintptr_t sp)
 	return sp >= lo && sp < hi && hi - lo >= sizeof(uintptr_t);
 }
 
-bool mew_unwind_bounds(const struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t *lo, uintptr_t *hi)
+bool mew_unwind_bounds(const struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t *lo,
+		       uintptr_t *hi)
 {
 	const ucontext_t *context = regs->context;
 

@@ -56,7 +56,8 @@ int mew_unwind_thread_init(struct mew_unwind_thread *t);
  *
  * Returns  false when it is none of them
  */
-bool mew_unwind_bounds(const struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t *lo, uintptr_t *hi);
+bool mew_unwind_bounds(const struct mew_unwind_thread *t, const struct mew_unwind_regs *regs, uintptr_t *lo,
+		       uintptr_t *hi);
 
 /*
  * Walk from registers.
@@ -70,8 +71,8 @@ size_t mew_unwind_walk(struct mew_unwind_thread *t, const struct mew_unwind_regs
 		       uintptr_t entry_hi, uintptr_t *pcs, size_t max, enum mew_unwind_stop *stop);
 
 /*
- * The words that steered a walk. Whoever finds the same words at the same places, seen from the stack pointer, is on the
- * same stack (unwind_memo.h).
+ * The words that steered a walk. Whoever finds the same words at the same places, seen from the stack pointer, is on
+ * the same stack (unwind_memo.h).
  */
 #define MEW_TRAIL_FRAMES 64
 struct mew_trail_word {

@@ -1,8 +1,9 @@
 /*
  * unwind_aarch64.c - leaves one frame after the other by packed rules (cfi.h): aarch64, where calls keep the return
  * address in x30 and it may be signed.
- * Layer L1. Any thread, signal, malloc: no locks, no heap, no system calls; stack memory is read within bounds only. All
- * but the last functions know nothing of the machine they run on: t_unwind_aarch64.c walks recorded stacks with them.
+ * Layer L1. Any thread, signal, malloc: no locks, no heap, no system calls; stack memory is read within bounds only.
+ * All but the last functions know nothing of the machine they run on: t_unwind_aarch64.c walks recorded stacks with
+ * them.
  */
 #include "config.h"
 
@@ -123,8 +124,8 @@ static int unusual_cfa(const struct frame *f, uint64_t rule, uintptr_t *cfa)
 }
 
 /*
- * Behind a frame that was left by its frame pointer the stack pointer is not known. But x29 points at the place where the
- * caller's x29 is saved, and the rule says how far that is from the CFA.
+ * Behind a frame that was left by its frame pointer the stack pointer is not known. But x29 points at the place where
+ * the caller's x29 is saved, and the rule says how far that is from the CFA.
  */
 static int cfa_by_record(const struct frame *f, uint64_t rule, uintptr_t *cfa)
 {
@@ -200,8 +201,8 @@ static int step_out_of_signal(struct frame *f, const struct mew_unwind_thread *t
 }
 
 /*
- * Code without rules. Innermost, when x30 leads to code that has rules: then nothing was called yet, or all is put back.
- * Else by the frame record at x29, which calling conventions ask for.
+ * Code without rules. Innermost, when x30 leads to code that has rules: then nothing was called yet, or all is put
+ * back. Else by the frame record at x29, which calling conventions ask for.
  */
 static int step_without_rule(struct frame *f, const struct mew_modules *modules)
 {

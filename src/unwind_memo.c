@@ -68,7 +68,8 @@ size_t mew_memo_recall(const struct mew_unwind_memo *memo, const struct mew_unwi
 		differences |= (word_at(regs->sp, relative[2 * i]) - regs->sp) ^ relative[2 * i + 1];
 	relative += 2 * nrelative;
 	for (size_t i = 0; i < nregisters; i++)
-		differences |= ((relative[2 * i] == MEW_TRAIL_BP ? regs->bp : regs->bx) - regs->sp) ^ relative[2 * i + 1];
+		differences |= ((relative[2 * i] == MEW_TRAIL_BP ? regs->bp :
+				 regs->bx) - regs->sp) ^ relative[2 * i + 1];
 	if (differences != 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)

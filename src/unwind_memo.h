@@ -5,9 +5,9 @@
  *
  * A walk is a function of the words it reads: the return addresses, and the saved frame pointers that a canonical frame
  * address came from. Where those lie, seen from the stack pointer, is a layout. So a stack is read at the places of the
- * last layout that was seen at this stack pointer, all words at once instead of one frame after the other. Whoever finds
- * there a stack that a walk once found with this very layout knows, by induction over the frames, that a walk would
- * now find the same. Anything else needs a walk.
+ * last layout that was seen at this stack pointer, all words at once instead of one frame after the other. Whoever
+ * finds there a stack that a walk once found with this very layout knows, by induction over the frames, that a walk
+ * would now find the same. Anything else needs a walk.
  */
 #ifndef MEW_UNWIND_MEMO_H
 #define MEW_UNWIND_MEMO_H

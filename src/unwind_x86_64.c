@@ -210,10 +210,10 @@ static bool step_out_of_stub(struct frame *f, const struct mew_modules *modules)
 }
 
 /*
- * Did the call before this return address lead to the code at f->ip, which has no rules? Code that keeps no frame pointer
- * leaves that of a caller in rbp, and whoever follows it leaves that caller out. A direct call names the function that it
- * calls: it must lie before f->ip, and have no rules either. Code outside every file was made at run time: it is called
- * by way of a register, and is believed.
+ * Did the call before this return address lead to the code at f->ip, which has no rules? Code that keeps no frame
+ * pointer leaves that of a caller in rbp, and whoever follows it leaves that caller out. A direct call names the
+ * function that it calls: it must lie before f->ip, and have no rules either. Code outside every file was made at run
+ * time: it is called by way of a register, and is believed.
  */
 static bool call_leads_here(const struct frame *f, const struct mew_modules *modules, uintptr_t ip)
 {
@@ -294,7 +294,9 @@ static uintptr_t origin_of(struct mew_unwind_trail *trail, const struct frame *f
 	}
 }
 
-/* Note what a step from `f` to the stack pointer `cfa` went by. What is rare makes the trail useless instead of long. */
+/*
+ * Note what a step from `f` to the stack pointer `cfa` went by. What is rare makes the trail useless instead of long.
+ */
 static void note_step(struct mew_unwind_trail *trail, const struct frame *f, uint64_t rule, uintptr_t cfa,
 		      struct origins *o)
 {

@@ -32,7 +32,8 @@ static double alpha_of(const struct mew_rules *rules)
 static void begin(const struct mew_metric *metric, struct mew_verdict *out)
 {
 	*out = (struct mew_verdict){
-		.metric = metric, .base = (double)NAN, .head = (double)NAN, .ratio = (double)NAN, .p_worse = 1, .p_better = 1,
+		.metric = metric, .base = (double)NAN, .head = (double)NAN, .ratio = (double)NAN, .p_worse = 1,
+		.p_better = 1,
 	};
 }
 
@@ -63,7 +64,8 @@ static void judge_exact(const struct mew_rules *rules, struct mew_verdict *out)
 	if (worse == 0)
 		decide(out, MEW_OUTCOME_PASS, NULL);
 	else if (rules->strict && out->allow == NULL)
-		decide(out, MEW_OUTCOME_REGRESSED, worse > 0 ? NULL : "better, but the rules want it equal: renew the base");
+		decide(out, MEW_OUTCOME_REGRESSED,
+		       worse > 0 ? NULL : "better, but the rules want it equal: renew the base");
 	else if (worse < 0)
 		decide(out, MEW_OUTCOME_IMPROVED, NULL);
 	else if (worse <= allowed(&out->limit, out->base))
@@ -85,7 +87,8 @@ void mew_verdict_exact(const struct mew_rules *rules, const char *key, const str
 	}
 	if (!isfinite(base) || !isfinite(head)) {
 		decide(out, MEW_OUTCOME_INVALID, isnan(base) ? "the base has no such figure" :
-						 isnan(head) ? "the head has no such figure" : "a figure is not finite");
+						 isnan(head) ? "the head has no such figure" :
+						 "a figure is not finite");
 		return;
 	}
 	out->n = out->least = 1;
@@ -109,7 +112,8 @@ static bool take_margin(const struct mew_rules *rules, const char *key, double n
 static const char too_few[] = "too few pairs of processes to decide";
 
 /* The p-values of worse, better and "below the margin": exact for a fixed number, else by the evidence that stood. */
-static double weigh(const struct mew_rules *rules, const struct mew_observations *of, double edge, struct mew_verdict *out)
+static double weigh(const struct mew_rules *rules, const struct mew_observations *of, double edge,
+		    struct mew_verdict *out)
 {
 	struct mew_signs high = mew_signs_count(of->log_ratios, of->n, edge);
 	struct mew_signs low = mew_signs_count(of->log_ratios, of->n, -edge);
@@ -227,8 +231,9 @@ int mew_verdict_time(const struct mew_rules *rules, const char *key, const struc
 	begin(mew_metric_find("time"), out);
 	out->n = of->n;
 	if (!take_margin(rules, key, of->noise_floor, out))
-		return mew_error_set(err, MEW_E_INVALID, "%.80s: the margin asked for is below the noise floor measured here; "
-				     "ask for a larger one or quieten the machine and calibrate again", key);
+		return mew_error_set(err, MEW_E_INVALID,
+				     "%.80s: the margin asked for is below the noise floor measured here; ask for a "
+				     "larger one or quieten the machine and calibrate again", key);
 	if (of->n == 0) {
 		decide(out, MEW_OUTCOME_ABSENT, "there is no pair of times");
 		return MEW_OK;
@@ -259,7 +264,8 @@ static void settle(double side, struct mew_verdict *v, double worse, double bett
 		decide(v, MEW_OUTCOME_INCONCLUSIVE, "a difference, but not certain enough among so many cases");
 }
 
-int mew_verdicts_settle(const struct mew_rules *rules, struct mew_verdict *const *verdicts, size_t n, struct mew_error *err)
+int mew_verdicts_settle(const struct mew_rules *rules, struct mew_verdict *const *verdicts, size_t n,
+			struct mew_error *err)
 {
 	double *p = calloc(2 * n + 1, sizeof *p), *better;
 	size_t tested = 0;

@@ -162,10 +162,10 @@ struct mew_observations {
 
 /*
  * Judge time against a margin d: the case's allow rule, else the limit of "time", else the larger of 2 % and the noise
- * floor. By signs a regression is a median above ln(1 + d), an improvement one below -ln(1 + d), each with a false-alarm
- * chance of at most alpha / 2; a pass is a median below ln(1 + d), shown with the same certainty. All else is
- * inconclusive, as are too few observations. By the bootstrap, 95 % intervals of the percent change are compared with
- * d, and a median difference not above rules->least_difference_ns is inconclusive. A value that is not finite is
+ * floor. By signs a regression is a median above ln(1 + d), an improvement one below -ln(1 + d), each with a
+ * false-alarm chance of at most alpha / 2; a pass is a median below ln(1 + d), shown with the same certainty. All else
+ * is inconclusive, as are too few observations. By the bootstrap, 95 % intervals of the percent change are compared
+ * with d, and a median difference not above rules->least_difference_ns is inconclusive. A value that is not finite is
  * invalid; no observation at all is absent.
  *
  * Returns  MEW_OK; MEW_E_INVALID (a margin below the noise floor was asked for); MEW_E_NOMEM
@@ -183,7 +183,8 @@ void mew_verdict_invalid(const struct mew_metric *metric, const char *why, struc
  * verdicts  n of them, in any order
  * Returns   MEW_OK, or MEW_E_NOMEM
  */
-int mew_verdicts_settle(const struct mew_rules *rules, struct mew_verdict *const *verdicts, size_t n, struct mew_error *err);
+int mew_verdicts_settle(const struct mew_rules *rules, struct mew_verdict *const *verdicts, size_t n,
+			struct mew_error *err);
 
 /* The worst outcome: MEW_OUTCOME_ABSENT when nothing was compared. */
 enum mew_outcome mew_verdicts_worst(struct mew_verdict *const *verdicts, size_t n);

@@ -8,8 +8,8 @@
 #include "verdict.h"
 
 /*
- * The limit of a metric of a case; neither units nor percent: none was given. *allow is returned: the rule that it comes
- * from, or NULL.
+ * The limit of a metric of a case; neither units nor percent: none was given. *allow is returned: the rule that it
+ * comes from, or NULL.
  */
 struct mew_limit mew_rules_limit(const struct mew_rules *rules, const char *key, const char *metric,
 				 const struct mew_allow **allow);

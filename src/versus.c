@@ -58,14 +58,17 @@ static int find_cases(struct versus *v, struct mew_error *err)
 		while (i < v->host.ncases && strcmp(v->host.cases[i].key, key) != 0)
 			i++;
 		if (i == v->host.ncases)
-			return mew_error_set(err, MEW_E_INVALID, "there is no case \"%.100s\"; `mew list` shows the keys", key);
+			return mew_error_set(err, MEW_E_INVALID,
+					     "there is no case \"%.100s\"; `mew list` shows the keys", key);
 		if (v->host.cases[i].threads > 1)
-			return mew_error_set(err, MEW_E_INVALID, "\"%.100s\" runs on %u threads: only cases of one thread can take turns",
+			return mew_error_set(err, MEW_E_INVALID,
+					     "\"%.100s\" runs on %u threads: only cases of one thread can take turns",
 					     key, v->host.cases[i].threads);
 		v->items[side] = (uint32_t)i;
 	}
 	if (v->items[MEW_BASE] == v->items[MEW_HEAD])
-		return mew_error_set(err, MEW_E_INVALID, "\"%.100s\" is not compared with itself: name two cases", v->o->keys[0]);
+		return mew_error_set(err, MEW_E_INVALID, "\"%.100s\" is not compared with itself: name two cases",
+				     v->o->keys[0]);
 	return MEW_OK;
 }
 
@@ -161,8 +164,8 @@ static int prepare(struct versus *v, enum mew_side side, double *each_ns, struct
 		status = calibrate(v, &d, side, each_ns, err);
 	if (status != MEW_OK)
 		return status;
-	rq.plan = (struct mew_block_plan){ .loops = loops_for(*each_ns, v->most[side]), .min_samples = 1, .max_samples = 4096,
-					   .min_ns = WARMUP_NS, .max_ns = WARMUP_NS };
+	rq.plan = (struct mew_block_plan){ .loops = loops_for(*each_ns, v->most[side]), .min_samples = 1,
+					   .max_samples = 4096, .min_ns = WARMUP_NS, .max_ns = WARMUP_NS };
 	status = renew_models(v, err);
 	if (status == MEW_OK)
 		status = d.run(d.data, &rq, v->models[side], err);
@@ -185,8 +188,8 @@ static unsigned rounds_of(const struct versus *v, double left_s)
 }
 
 /*
- * Equal iterations where the cases are near each other, as far as their batches have them: then the few nanoseconds of a
- * sample's own fall out.
+ * Equal iterations where the cases are near each other, as far as their batches have them: then the few nanoseconds of
+ * a sample's own fall out.
  */
 static void choose_loops(struct versus *v)
 {
@@ -217,7 +220,8 @@ static int run_block(struct versus *v, double left_s, struct mew_error *err)
 		uint64_t loops = v->out->loops[side];
 
 		rq.pace_fd = v->page_fd;
-		rq.plan = (struct mew_block_plan){ .loops = loops, .exact = loops * v->rounds, .max_samples = v->rounds };
+		rq.plan = (struct mew_block_plan){ .loops = loops, .exact = loops * v->rounds,
+						   .max_samples = v->rounds };
 		mew_wire_put_request(&h->out, &rq);
 	}
 	status = mew_host_send(h, MEW_MSG_BOTH, err);
@@ -261,8 +265,8 @@ static double log_of(const struct versus *v, const struct mew_versus_pair *p)
 }
 
 /*
- * The last two pairs are one observation. One coin gives both their order, so both signs turn with it: as observations of
- * their own they would tell equal cases apart in one of ten runs, where a neighbour's noise lasts for two samples.
+ * The last two pairs are one observation. One coin gives both their order, so both signs turn with it: as observations
+ * of their own they would tell equal cases apart in one of ten runs, where a neighbour's noise lasts for two samples.
  */
 static void observe(struct versus *v)
 {

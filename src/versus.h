@@ -40,9 +40,9 @@ struct mew_versus {
 /*
  * Start the program and compare until the difference is certain or the time is up.
  *
- * An observation is the mean ln(head / base) of two pairs of samples, one that begins with each case. Both bodies run on
- * one thread that does not sleep between them, so a pair costs no wait for the processor. Blocks of pairs are short, and
- * the two cases change stacks from block to block, so that what a stack's place does to a loop falls on both.
+ * An observation is the mean ln(head / base) of two pairs of samples, one that begins with each case. Both bodies run
+ * on one thread that does not sleep between them, so a pair costs no wait for the processor. Blocks of pairs are short,
+ * and the two cases change stacks from block to block, so that what a stack's place does to a loop falls on both.
  *
  * out      filled; mew_versus_free() is due in any case
  * Returns  MEW_OK; MEW_E_INVALID naming the case that does not exist or has threads of its own; what a case failed with

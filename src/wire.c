@@ -190,7 +190,8 @@ static int wait_for(int fd, uint64_t deadline_ns, const volatile int *cancelled,
 	}
 }
 
-static int receive_all(int fd, void *data, size_t bytes, uint64_t deadline_ns, const volatile int *cancelled, int wake_fd)
+static int receive_all(int fd, void *data, size_t bytes, uint64_t deadline_ns, const volatile int *cancelled,
+		       int wake_fd)
 {
 	char *p = data;
 

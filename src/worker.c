@@ -126,7 +126,8 @@ static int activate(struct worker *w)
 		char text[240];
 
 		if (hook == NULL || w->nhooks == MAX_HOOKS) {
-			(void)snprintf(text, sizeof text, hook == NULL ? "there is no hook \"%.60s\"; registered here: %.120s" :
+			(void)snprintf(text, sizeof text,
+				       hook == NULL ? "there is no hook \"%.60s\"; registered here: %.120s" :
 									 "too many hooks from \"%.60s\" on%.0s",
 				       name != NULL ? name : "", names[0] != '\0' ? names : "none");
 			return done(w, MEW_E_INVALID, text, NULL);
@@ -182,7 +183,8 @@ static void run_halves(struct worker *w, struct half halves[2])
 	for (int i = 0; i < 2; i++) {
 		halves[i].rq.plan.duo = w->duo;
 		if (w->duo == NULL)
-			halves[i].status = mew_error_errno(&halves[i].err, MEW_E_NOMEM, "no stacks for two cases at once");
+			halves[i].status = mew_error_errno(&halves[i].err, MEW_E_NOMEM,
+							   "no stacks for two cases at once");
 	}
 	if (w->duo != NULL)
 		mew_duo_run(w->duo, run_half, data);
@@ -197,16 +199,19 @@ static int run_both(struct worker *w)
 		mew_wire_request(&w->in, &halves[i].rq);
 		halves[i].model = mew_model_new();
 	}
-	if (w->in.failed || halves[0].model == NULL || halves[1].model == NULL || halves[0].rq.captured || halves[1].rq.captured) {
+	if (w->in.failed || halves[0].model == NULL || halves[1].model == NULL || halves[0].rq.captured ||
+	    halves[1].rq.captured) {
 		for (int i = 0; i < 2; i++)
-			halves[i].status = mew_error_set(&halves[i].err, MEW_E_INVALID, "the request could not be read");
+			halves[i].status = mew_error_set(&halves[i].err, MEW_E_INVALID,
+							 "the request could not be read");
 	} else {
 		run_halves(w, halves);
 	}
 	(void)fflush(NULL);
 	for (int i = 0; i < 2; i++) {
 		if (status == MEW_OK)
-			status = done(w, halves[i].status, halves[i].status != MEW_OK ? halves[i].err.text : NULL, halves[i].model);
+			status = done(w, halves[i].status, halves[i].status != MEW_OK ? halves[i].err.text : NULL,
+				      halves[i].model);
 		mew_model_free(halves[i].model);
 	}
 	return status;
@@ -251,7 +256,9 @@ bool mew_worker_is_running(void)
 	return running;
 }
 
-/* A body that closes what it did not open has closed the way to the command too; the number may be another file by now. */
+/*
+ * A body that closes what it did not open has closed the way to the command too; the number may be another file by now.
+ */
 static bool is_cut(int fd)
 {
 	int kind;

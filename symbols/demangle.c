@@ -22,13 +22,17 @@ bool mew_is_mangled(const char *name)
 }
 
 #ifdef HAVE_LIBIBERTY
-/* A name may refer to its own parts, each of which doubles what comes out: what is longer than this is not waited for. */
+/*
+ * A name may refer to its own parts, each of which doubles what comes out: what is longer than this is not waited for.
+ */
 #define LONGEST_READABLE 65536
 
 #define WITH_PARAMETERS 1 /* DMGL_PARAMS */
 #define WITH_TYPES 16     /* DMGL_TYPES */
 
-/* Its header declares functions of libc in its own way, so these stand here. Neither keeps memory between two pieces. */
+/*
+ * Its header declares functions of libc in its own way, so these stand here. Neither keeps memory between two pieces.
+ */
 typedef void piece_fn(const char *piece, size_t bytes, void *data);
 extern int cplus_demangle_v3_callback(const char *mangled, int options, piece_fn *callback, void *data);
 extern int rust_demangle_callback(const char *mangled, int options, piece_fn *callback, void *data);

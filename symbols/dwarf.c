@@ -92,7 +92,8 @@ static bool share(struct mew_dwarf *d, const struct mew_servers *servers, char *
 	case MEW_SHARED_OPEN:
 		d->shared = dwarf_begin_elf(d->shared_file.elf, DWARF_C_READ, NULL);
 		if (d->shared == NULL) { /* libdw would look for one itself, and take any */
-			(void)snprintf(why, MEW_WHY_MAX, "the debug information that dwz moved out of it cannot be read: %s", dwarf_errmsg(-1));
+			(void)snprintf(why, MEW_WHY_MAX, "the debug information that dwz moved out of it cannot be "
+							 "read: %s", dwarf_errmsg(-1));
 			return false;
 		}
 		dwarf_setalt(d->dwarf, d->shared);
@@ -113,7 +114,8 @@ static bool share(struct mew_dwarf *d, const struct mew_servers *servers, char *
  */
 static void set_aside(Elf *elf)
 {
-	static const char *const unused[] = { ".debug_loclists", ".debug_loc", ".debug_macro", ".debug_macinfo", ".debug_frame" };
+	static const char *const unused[] = { ".debug_loclists", ".debug_loc", ".debug_macro", ".debug_macinfo",
+					      ".debug_frame" };
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 	size_t names;
@@ -121,7 +123,8 @@ static void set_aside(Elf *elf)
 	if (elf_getshdrstrndx(elf, &names) != 0)
 		return;
 	while ((section = elf_nextscn(elf, section)) != NULL) {
-		const char *name = gelf_getshdr(section, &header) != NULL ? elf_strptr(elf, names, header.sh_name) : NULL;
+		const char *name = gelf_getshdr(section, &header) != NULL ? elf_strptr(elf, names, header.sh_name) :
+				   NULL;
 
 		for (size_t i = 0; name != NULL && i < MEW_COUNTOF(unused); i++)
 			if (strcmp(name, unused[i]) == 0) {
@@ -202,7 +205,8 @@ static const char *split_name(Dwarf_Die *unit)
 {
 	Dwarf_Attribute memory;
 	Dwarf_Attribute *attribute = dwarf_attr(unit, DW_AT_dwo_name, &memory);
-	const char *name = dwarf_formstring(attribute == NULL ? dwarf_attr(unit, DW_AT_GNU_dwo_name, &memory) : attribute);
+	const char *name = dwarf_formstring(attribute == NULL ? dwarf_attr(unit, DW_AT_GNU_dwo_name, &memory) :
+					    attribute);
 
 	return name == NULL ? "unnamed" : name;
 }
@@ -220,13 +224,13 @@ static void note_split(struct mew_dwarf *d)
 	}
 	if (first != NULL && is_packed(d, path))
 		(void)snprintf(d->apart, sizeof d->apart,
-			       "the debug information of %zu of the compile units used is in %.100s, and the elfutils here reads "
-			       "no such package: keep the .dwo files; inlined functions are missing",
+			       "the debug information of %zu of the compile units used is in %.100s, and the elfutils "
+			       "here reads no such package: keep the .dwo files; inlined functions are missing",
 			       d->split, mew_elf_base_name(path));
 	else if (first != NULL)
 		(void)snprintf(d->apart, sizeof d->apart,
-			       "the debug information of %zu of the compile units used is in .dwo files that were not found "
-			       "(%.100s): inlined functions are missing", d->split, split_name(&first->die));
+			       "the debug information of %zu of the compile units used is in .dwo files that were not "
+			       "found (%.100s): inlined functions are missing", d->split, split_name(&first->die));
 }
 
 bool mew_dwarf_load(struct mew_dwarf *d)

@@ -117,8 +117,8 @@ static bool read_detail(struct mew_dwarf_detail *detail, struct mew_dwarf_unit *
 	int line;
 
 	/*
-	 * C gives linkage names to renamed functions only (__GI_qsort): there the source's name is the better one, unless it
-	 * stands for a C++ function.
+	 * C gives linkage names to renamed functions only (__GI_qsort): there the source's name is the better one,
+	 * unless it stands for a C++ function.
 	 */
 	if (!has_scopes && linkage != NULL && strncmp(linkage, "_Z", 2) != 0)
 		linkage = NULL;

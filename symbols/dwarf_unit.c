@@ -74,7 +74,9 @@ static bool visit_function(struct walk *w, Dwarf_Die *die, unsigned depth)
 
 	if (!add_code(w, die, MEW_NO_ITEM, depth, &number))
 		return false;
-	/* what is below a function without a wanted address may be the code of its local classes and lambdas, no more */
+	/*
+	 * what is below a function without a wanted address may be the code of its local classes and lambdas, no more
+	 */
 	if (number == MEW_NO_ITEM && !w->unit->has_scopes)
 		return true;
 	w->is_passing = number == MEW_NO_ITEM;
@@ -96,7 +98,9 @@ static bool visit_inlined(struct walk *w, Dwarf_Die *die, uint32_t node, unsigne
 	return number == MEW_NO_ITEM || walk_children(w, die, number, depth + 1);
 }
 
-/* Types are most of the tree. Code in them: none in C; in C++ that of local classes only; anywhere in Rust and others. */
+/*
+ * Types are most of the tree. Code in them: none in C; in C++ that of local classes only; anywhere in Rust and others.
+ */
 static bool may_hold_code(const struct walk *w)
 {
 	return w->unit->has_scopes && (!w->is_cxx || w->functions > 0);

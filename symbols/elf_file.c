@@ -171,7 +171,8 @@ static size_t parse_build_id(const char *hex_text, unsigned char bytes[MEW_BUILD
 	unsigned byte;
 
 	/* of an even number of digits: a saved result may say anything */
-	for (; n < MEW_BUILD_ID_MAX && isxdigit((unsigned char)hex_text[2 * n]) && isxdigit((unsigned char)hex_text[2 * n + 1]) &&
+	for (; n < MEW_BUILD_ID_MAX && isxdigit((unsigned char)hex_text[2 * n]) &&
+	     isxdigit((unsigned char)hex_text[2 * n + 1]) &&
 	       sscanf(hex_text + 2 * n, "%2x", &byte) == 1; n++)
 		bytes[n] = (unsigned char)byte;
 	return n;

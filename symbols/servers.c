@@ -178,8 +178,8 @@ static void tell(const struct mew_servers *s, const char *what, const char *abou
 	char line[MEW_WHY_MAX + URL_MAX];
 	const char *end = strstr(url, "/buildid/");
 
-	(void)snprintf(line, sizeof line, "%s: %s%.*s", what, about, (int)(end == NULL ? strlen(url) : (size_t)(end - url)),
-		       url);
+	(void)snprintf(line, sizeof line, "%s: %s%.*s", what, about,
+		       (int)(end == NULL ? strlen(url) : (size_t)(end - url)), url);
 	s->told(s->data, line);
 }
 
@@ -220,10 +220,12 @@ bool mew_servers_ask(const struct mew_servers *s, const char *what, const unsign
 	}
 	if (f->build_id_bytes != bytes || memcmp(f->build_id, build_id, bytes) != 0) {
 		mew_elf_close(f);
-		tell(s, what, "a file of another build, which was not used, came from ", a.url[0] == '\0' ? a.path : a.url);
+		tell(s, what, "a file of another build, which was not used, came from ",
+		     a.url[0] == '\0' ? a.path : a.url);
 		return false;
 	}
-	(void)snprintf(text, sizeof text, "%lld bytes of debug information %s", fstat(f->fd, &st) == 0 ? (long long)st.st_size : 0,
+	(void)snprintf(text, sizeof text, "%lld bytes of debug information %s",
+		       fstat(f->fd, &st) == 0 ? (long long)st.st_size : 0,
 		       a.url[0] == '\0' ? "are here from an earlier download" : "from ");
 	tell(s, what, text, a.url);
 	return true;

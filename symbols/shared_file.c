@@ -45,11 +45,13 @@ enum mew_shared mew_shared_file_find(struct mew_elf *f, const struct mew_elf *of
 	if (mew_debug_file_at(f, &wanted, path, refused) || mew_debug_file_find(f, &wanted, servers, refused))
 		return MEW_SHARED_OPEN;
 	if (refused[0] != '\0') {
-		(void)snprintf(why, MEW_WHY_MAX, "%s is another build than the one that %s shares names with (dwz): its "
-			       "debug information was not used", mew_elf_base_name(name), mew_elf_base_name(of->path));
+		(void)snprintf(why, MEW_WHY_MAX,
+			       "%s is another build than the one that %s shares names with (dwz): its debug "
+			       "information was not used", mew_elf_base_name(name), mew_elf_base_name(of->path));
 		return MEW_SHARED_REFUSED;
 	}
-	(void)snprintf(why, MEW_WHY_MAX, "%s, which %s shares names with (dwz), was not found: names and files may be missing",
+	(void)snprintf(why, MEW_WHY_MAX,
+		       "%s, which %s shares names with (dwz), was not found: names and files may be missing",
 		       mew_elf_base_name(name), mew_elf_base_name(of->path));
 	return MEW_SHARED_MISSING;
 }

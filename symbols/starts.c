@@ -2,9 +2,9 @@
  * starts.c - see starts.h.
  * Layer L3, inside libmew_symbols. Any thread.
  *
- * .eh_frame_hdr (Linux Standard Base 5.0, 10.6.2): version 1, three encodings, a pointer, a count, then the table sorted by
- * function. Linkers write the encodings 0x1b, 0x03 and 0x3b; others are left alone. A description holds, behind its length
- * and the offset to its common part, the function's address (relative to itself) and its length.
+ * .eh_frame_hdr (Linux Standard Base 5.0, 10.6.2): version 1, three encodings, a pointer, a count, then the table
+ * sorted by function. Linkers write the encodings 0x1b, 0x03 and 0x3b; others are left alone. A description holds,
+ * behind its length and the offset to its common part, the function's address (relative to itself) and its length.
  */
 #include "config.h"
 

@@ -2,8 +2,9 @@
  * stubs.c - see stubs.h.
  * Layer L3, inside libmew_symbols. Any thread; allocates.
  *
- * A stub (System V ABI for x86-64, 5.2) has 16 bytes, in .plt.got without IBT 8, and holds `jmp *offset(%rip)`: ff 25 and
- * four bytes. The slot that it reads is filled by a relocation of type JUMP_SLOT or GLOB_DAT, which names the function.
+ * A stub (System V ABI for x86-64, 5.2) has 16 bytes, in .plt.got without IBT 8, and holds `jmp *offset(%rip)`: ff 25
+ * and four bytes. The slot that it reads is filled by a relocation of type JUMP_SLOT or GLOB_DAT, which names the
+ * function.
  */
 #include "config.h"
 
@@ -86,8 +87,8 @@ static bool add_stubs(struct mew_symtab *t, const struct slots *s, Elf_Scn *sect
 		if (bytes[at] != 0xff || bytes[at + 1] != 0x25)
 			continue;
 		memcpy(&offset, bytes + at + 2, sizeof offset);
-		slot = bsearch(&(struct slot){ .address = header->sh_addr + at + 6 + (uint64_t)(int64_t)offset }, s->all,
-			       s->n, sizeof *s->all, by_address);
+		slot = bsearch(&(struct slot){ .address = header->sh_addr + at + 6 + (uint64_t)(int64_t)offset },
+			       s->all, s->n, sizeof *s->all, by_address);
 		if (slot == NULL)
 			continue;
 		if (!mew_grow(&t->symbols, &t->capacity, t->n, sizeof *t->symbols))

@@ -194,7 +194,8 @@ static int resolve_all(struct resolver *r)
 int mew_symbols_resolve(const struct mew_symbols_query *q)
 {
 	const struct mew_servers servers = { q->servers_until_ns, q->told, q->data };
-	struct resolver r = { .query = q, .servers = q->servers_until_ns != 0 ? &servers : NULL, .dwarf.shared_file.fd = -1 };
+	struct resolver r = { .query = q, .servers = q->servers_until_ns != 0 ? &servers : NULL,
+			      .dwarf.shared_file.fd = -1 };
 	int status = MEW_OK;
 
 	if (q->abi != MEW_SYMBOLS_ABI)

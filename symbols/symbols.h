@@ -45,9 +45,9 @@ struct mew_symbols_query {
 	int (*start)(void *data, size_t index, uint64_t start);
 	void *data;
 	/*
-	 * The servers of DEBUGINFOD_URLS may be asked for debug information that this machine lacks until this moment of
-	 * CLOCK_MONOTONIC, in ns; 0: nobody is asked. `told` is called after each question: the module, the server and the
-	 * bytes, or why there are none.
+	 * The servers of DEBUGINFOD_URLS may be asked for debug information that this machine lacks until this moment
+	 * of CLOCK_MONOTONIC, in ns; 0: nobody is asked. `told` is called after each question: the module, the server
+	 * and the bytes, or why there are none.
 	 */
 	uint64_t servers_until_ns;
 	void (*told)(void *data, const char *line);

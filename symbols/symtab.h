@@ -22,8 +22,8 @@ struct mew_symtab {
 };
 
 /*
- * Index the functions of .symtab and .dynsym of the module, of the small .symtab compressed in its .gnu_debugdata and of
- * its debug file, as far as there are any; and the stubs of its linkage table.
+ * Index the functions of .symtab and .dynsym of the module, of the small .symtab compressed in its .gnu_debugdata and
+ * of its debug file, as far as there are any; and the stubs of its linkage table.
  *
  * m        borrowed; must stay open as long as the table is used
  * Returns  true, also for a module without symbols; false without memory; fini in either case

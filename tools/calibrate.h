@@ -23,8 +23,8 @@ struct mew_calibrate_options {
 extern const char *const mew_control_names[MEW_CALIBRATION_CONTROLS];
 
 /*
- * Each trial is a whole gate of the program against itself at margin 0, on fresh processes: what calls a difference there
- * is wrong. A control's head does extra work in each sample.
+ * Each trial is a whole gate of the program against itself at margin 0, on fresh processes: what calls a difference
+ * there is wrong. A control's head does extra work in each sample.
  *
  * c        filled, borrowed; also as far as it came when interrupted
  * Returns  MEW_EXIT_FINE; MEW_EXIT_USAGE or MEW_EXIT_INVALID after a line on standard error

@@ -113,8 +113,8 @@ char *mew_calibration_path(const struct mew_calibration *c)
 
 	if (!has_state && (home == NULL || home[0] != '/'))
 		return NULL;
-	if (asprintf(&path, "%s%s/mew/%.100s-%016" PRIx64 ".json", has_state ? state : home, has_state ? "" : "/.local/state",
-		     c->program, hash_of(c)) < 0)
+	if (asprintf(&path, "%s%s/mew/%.100s-%016" PRIx64 ".json", has_state ? state : home,
+		     has_state ? "" : "/.local/state", c->program, hash_of(c)) < 0)
 		return NULL;
 	return path;
 }
@@ -125,8 +125,8 @@ void mew_calibration_words(const struct mew_calibration *c, char *text, size_t s
 
 	if (c->trials > 0)
 		(void)mew_stats_wilson(c->false_positives, c->trials, 1.959964, &in);
-	(void)snprintf(text, size, "%u of %u A/A runs found a difference (95 %%: %.1f to %.1f %%)", c->false_positives, c->trials,
-		       in.low * 100, in.high * 100);
+	(void)snprintf(text, size, "%u of %u A/A runs found a difference (95 %%: %.1f to %.1f %%)", c->false_positives,
+		       c->trials, in.low * 100, in.high * 100);
 }
 
 /* --- the gate's use --------------------------------------------------------------------------------------------- */

@@ -2,8 +2,9 @@
  * calibration_file.c - a calibration as JSON: written whole or not at all, read trusting nothing.
  * Layer L6, in the command only.
  *
- * schema_version, mew, program, started, seed, samples, rounds, load_1min, identity{fact: text}, trials, false_positives,
- * cases[{key, trials, noise_floor, smallest_effect, controls[{extra, trials, found, why}]}]; fractions, not percent.
+ * schema_version, mew, program, started, seed, samples, rounds, load_1min, identity{fact: text}, trials,
+ * false_positives, cases[{key, trials, noise_floor, smallest_effect, controls[{extra, trials, found, why}]}];
+ * fractions, not percent.
  */
 #include "config.h"
 
@@ -129,7 +130,8 @@ static bool read_case(struct mew_calibration *c, const json_t *from)
 	const char *key = json_string_value(json_object_get(from, "key"));
 	struct mew_calibration_case *to = key != NULL ? mew_calibration_case(c, key) : NULL;
 
-	return to != NULL && take_count(from, "trials", &to->trials) && take_fraction(from, "noise_floor", &to->noise_floor);
+	return to != NULL && take_count(from, "trials", &to->trials) &&
+	       take_fraction(from, "noise_floor", &to->noise_floor);
 }
 
 /* NULL when it is sound, else what is wrong. */
@@ -139,7 +141,8 @@ static const char *read_tree(struct mew_calibration *c, const json_t *tree)
 	const char *program = json_string_value(json_object_get(tree, "program"));
 	unsigned version;
 
-	if (!take_count(tree, "schema_version", &version) || !json_is_object(identity) || !json_is_array(cases) || program == NULL)
+	if (!take_count(tree, "schema_version", &version) || !json_is_object(identity) || !json_is_array(cases) ||
+	    program == NULL)
 		return "it is no calibration of mew";
 	if (version != MEW_CALIBRATION_SCHEMA)
 		return "it was written by another version of mew";
@@ -167,7 +170,8 @@ struct mew_calibration *mew_calibration_read(const char *path, struct mew_error 
 	json_t *tree;
 
 	if (from == NULL || c == NULL) {
-		(void)mew_error_errno(err, c == NULL ? MEW_E_NOMEM : MEW_E_IO, "cannot read %.200s; `mew calibrate` writes it", path);
+		(void)mew_error_errno(err, c == NULL ? MEW_E_NOMEM : MEW_E_IO,
+				      "cannot read %.200s; `mew calibrate` writes it", path);
 		if (from != NULL)
 			(void)fclose(from);
 		free(c);

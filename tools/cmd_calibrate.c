@@ -27,12 +27,14 @@ static const struct mew_flag flags[] = {
 	{ 'k', NULL, required_argument, "-k RE", "cases whose name or label matches the extended regular expression" },
 	{ 'F', NULL, required_argument, "-F TEXT", "cases whose name or label contains the text" },
 	{ 't', NULL, required_argument, "-t TAG", "cases with the tag; given twice: with either" },
-	{ F_TRIALS, "trials", required_argument, "--trials N", "gates of the program against itself, and of each control (20)" },
+	{ F_TRIALS, "trials", required_argument, "--trials N",
+	  "gates of the program against itself, and of each control (20)" },
 	{ F_SAMPLES, "samples", required_argument, "--samples N", "pairs of processes in each (40)" },
 	{ F_ROUNDS, "rounds", required_argument, "--rounds N", "samples of each side in a pair of processes (15)" },
 	{ F_SEED, "seed", required_argument, "--seed N", "of the order of samples (random, recorded)" },
 	{ F_OUTPUT, "output", required_argument, "--output FILE", "instead of ~/.local/state/mew/NAME-MACHINE.json" },
-	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "give up when a case takes longer than S seconds in a process" },
+	{ F_TIMEOUT, "timeout", required_argument, "--timeout S",
+	  "give up when a case takes longer than S seconds in a process" },
 	{ F_GBENCH, "gbench-program", no_argument, "--gbench-program", "BENCH is a program of Google Benchmark" },
 	{ 'q', NULL, no_argument, "-q", "no table" },
 	{ F_PROGRESS, "progress", required_argument, "--progress WHEN", "auto, always or never, on standard error" },
@@ -92,7 +94,8 @@ static int apply(struct asked *a, int id, char *value)
 		a->quiet = true;
 		return MEW_EXIT_FINE;
 	case F_PROGRESS:
-		return mew_when_parse(value, &a->o.progress) ? MEW_EXIT_FINE : mew_cli_bad("--progress", value, "auto, always or never");
+		return mew_when_parse(value, &a->o.progress) ? MEW_EXIT_FINE :
+		       mew_cli_bad("--progress", value, "auto, always or never");
 	case F_HELP:
 		a->help = true;
 		return MEW_EXIT_FINE;
@@ -137,7 +140,8 @@ static void put_power(struct mew_grid *t, const struct mew_control *c)
 	struct mew_interval in;
 
 	if (c->trials > 0 && mew_stats_wilson(c->found, c->trials, 1.959964, &in))
-		(void)snprintf(text, sizeof text, "%.0f (%.0f-%.0f)", 100.0 * c->found / c->trials, in.low * 100, in.high * 100);
+		(void)snprintf(text, sizeof text, "%.0f (%.0f-%.0f)", 100.0 * c->found / c->trials, in.low * 100,
+			       in.high * 100);
 	mew_grid_cell(t, MEW_STYLE_PLAIN, text);
 }
 

@@ -107,7 +107,8 @@ static int apply(struct command *c, int id, char *value)
 	case F_JSON:
 		return output(c, mew_compare_json, value);
 	case F_COLOR:
-		return mew_when_parse(value, &c->color) ? MEW_EXIT_FINE : bad("--color", value, "auto, always or never");
+		return mew_when_parse(value, &c->color) ? MEW_EXIT_FINE :
+		       bad("--color", value, "auto, always or never");
 	case F_HELP:
 		c->help = true;
 		return MEW_EXIT_FINE;

@@ -27,7 +27,8 @@
 #include <time.h>
 
 enum flag_id {
-	F_BASE = 256, F_HEAD, F_CONTEXT, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY, F_BASE_REV, F_HEAD_REV, F_WORKLOAD_REV,
+	F_BASE = 256, F_HEAD, F_CONTEXT, F_BUDGET, F_SAMPLES, F_ROUNDS, F_MEMORY, F_BASE_REV, F_HEAD_REV,
+	F_WORKLOAD_REV,
 	F_CALIBRATION, F_OUTPUT, F_HTML, F_TRACE, F_REDACT, F_TIMEOUT, F_COMMAND, F_COLD_EVERY, F_CONTENTION,
 	F_CONTENTION_SAMPLES, F_MERGE, F_RESUME, F_GBENCH, F_COLOR, F_PROGRESS, F_HELP
 };
@@ -35,30 +36,47 @@ enum flag_id {
 static const struct mew_flag flags[] = {
 	{ F_BASE, "base", required_argument, "--base PROG", "the benchmark program as it was" },
 	{ F_HEAD, "head", required_argument, "--head PROG", "as it is to become" },
-	{ F_CONTEXT, "context", required_argument, "--context NAME=PROG", "a further program, shown beside the base and never judged" },
-	{ F_BUDGET, "budget", required_argument, "--budget S", "start no observation that will not end within S seconds (none)" },
-	{ F_SAMPLES, "samples", required_argument, "--samples N", "at most N pairs of processes a case (200); bootstrap: exactly (20)" },
+	{ F_CONTEXT, "context", required_argument, "--context NAME=PROG",
+	  "a further program, shown beside the base and never judged" },
+	{ F_BUDGET, "budget", required_argument, "--budget S",
+	  "start no observation that will not end within S seconds (none)" },
+	{ F_SAMPLES, "samples", required_argument, "--samples N",
+	  "at most N pairs of processes a case (200); bootstrap: exactly (20)" },
 	{ F_ROUNDS, "rounds", required_argument, "--rounds N", "samples of each side in a pair of processes (15)" },
-	{ F_MEMORY, "memory", required_argument, "--memory ITERS", "iterations of the exact pass (100); 0: time alone" },
+	{ F_MEMORY, "memory", required_argument, "--memory ITERS",
+	  "iterations of the exact pass (100); 0: time alone" },
 	{ F_BASE_REV, "base-rev", required_argument, "--base-rev TEXT", "what the reports call the base" },
 	{ F_HEAD_REV, "head-rev", required_argument, "--head-rev TEXT", "what the reports call the head" },
-	{ F_WORKLOAD_REV, "workload-rev", required_argument, "--workload-rev TEXT", "the input both work on, recorded" },
-	{ F_CALIBRATION, "calibration", required_argument, "--calibration FILE", "of `mew calibrate`; none (the one kept here, if any)" },
-	{ F_OUTPUT, "output", required_argument, "--output DIR", "mew-gate.md, summary.json, samples.json, junit.xml, metrics.otlp.json" },
-	{ F_HTML, "html", required_argument, "--html FILE", "flame graphs of what got worse, or of all (mew-gate.html in DIR)" },
-	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]", "the gate on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
+	{ F_WORKLOAD_REV, "workload-rev", required_argument, "--workload-rev TEXT",
+	  "the input both work on, recorded" },
+	{ F_CALIBRATION, "calibration", required_argument, "--calibration FILE",
+	  "of `mew calibrate`; none (the one kept here, if any)" },
+	{ F_OUTPUT, "output", required_argument, "--output DIR",
+	  "mew-gate.md, summary.json, samples.json, junit.xml, metrics.otlp.json" },
+	{ F_HTML, "html", required_argument, "--html FILE",
+	  "flame graphs of what got worse, or of all (mew-gate.html in DIR)" },
+	{ F_TRACE, "trace", optional_argument, "--trace[=FILE]",
+	  "the gate on a timeline, for ui.perfetto.dev (" MEW_TRACE_DEFAULT ")" },
 	{ F_REDACT, "redact", required_argument, "--redact RE", "show command lines in it, \"***\" for what matches" },
-	{ F_TIMEOUT, "timeout", required_argument, "--timeout S", "a case that takes longer than S seconds in a process is invalid (none)" },
-	{ F_GBENCH, "gbench-program", no_argument, "--gbench-program", "base and head are programs of Google Benchmark" },
-	{ F_COMMAND, "command", required_argument, "--command PHASES", "base and head are command lines: the phases file says how they run" },
-	{ F_COLD_EVERY, "cold-every", required_argument, "--cold-every N", "run cold phases in every N-th sample alone (1)" },
-	{ F_CONTENTION, "contention", required_argument, "--contention N", "then each phase with N runs side by side, judged by itself" },
-	{ F_CONTENTION_SAMPLES, "contention-samples", required_argument, "--contention-samples N", "at most N such pairs (24); bootstrap: exactly (10)" },
+	{ F_TIMEOUT, "timeout", required_argument, "--timeout S",
+	  "a case that takes longer than S seconds in a process is invalid (none)" },
+	{ F_GBENCH, "gbench-program", no_argument, "--gbench-program",
+	  "base and head are programs of Google Benchmark" },
+	{ F_COMMAND, "command", required_argument, "--command PHASES",
+	  "base and head are command lines: the phases file says how they run" },
+	{ F_COLD_EVERY, "cold-every", required_argument, "--cold-every N",
+	  "run cold phases in every N-th sample alone (1)" },
+	{ F_CONTENTION, "contention", required_argument, "--contention N",
+	  "then each phase with N runs side by side, judged by itself" },
+	{ F_CONTENTION_SAMPLES, "contention-samples", required_argument, "--contention-samples N",
+	  "at most N such pairs (24); bootstrap: exactly (10)" },
 	{ F_MERGE, "merge", no_argument, "--merge DIR...", "join the samples of several machines into one verdict" },
-	{ F_RESUME, "resume", required_argument, "--resume DIR", "go on with an interrupted run, as its samples.json says" },
+	{ F_RESUME, "resume", required_argument, "--resume DIR",
+	  "go on with an interrupted run, as its samples.json says" },
 	{ 'q', NULL, no_argument, "-q", "no table: the exit code and the files alone" },
 	{ 'v', NULL, no_argument, "-v", "also the exact metrics that are equal" },
-	{ F_COLOR, "color", required_argument, "--color WHEN", "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
+	{ F_COLOR, "color", required_argument, "--color WHEN",
+	  "auto, always or never; NO_COLOR and FORCE_COLOR are honoured" },
 	{ F_PROGRESS, "progress", required_argument, "--progress WHEN", "auto, always or never, on standard error" },
 	{ F_HELP, "help", no_argument, "--help", "print this" },
 };
@@ -124,7 +142,8 @@ static int bounded(const char *flag, const char *text, uint64_t most, unsigned *
 	if (mew_cli_count(flag, text, &value) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	if (value > most)
-		return mew_cli_bad(flag, text, most == MEW_PAIR_ROUNDS ? "at most 2048" : most == MEW_PLAN_JOBS ? "at most 256" : "at most 100000");
+		return mew_cli_bad(flag, text, most == MEW_PAIR_ROUNDS ? "at most 2048" : most == MEW_PLAN_JOBS ?
+				   "at most 256" : "at most 100000");
 	*out = (unsigned)value;
 	return MEW_EXIT_FINE;
 }
@@ -144,7 +163,8 @@ static int apply_number(struct asked *a, int id, const char *value)
 		return bounded("--rounds", value, MEW_PAIR_ROUNDS, &a->o.rounds);
 	case F_MEMORY:
 		a->o.memory_iterations = 0;
-		return strcmp(value, "0") == 0 ? MEW_EXIT_FINE : mew_cli_count("--memory", value, &a->o.memory_iterations);
+		return strcmp(value, "0") == 0 ? MEW_EXIT_FINE :
+		       mew_cli_count("--memory", value, &a->o.memory_iterations);
 	default:
 		return -1;
 	}
@@ -319,7 +339,8 @@ static int check_sides(const struct asked *a)
 
 	if (a->merge ? a->nmerged > 0 && a->o.programs[MEW_BASE] == NULL && a->o.programs[MEW_HEAD] == NULL : both)
 		return MEW_EXIT_FINE;
-	mew_cli_complain(a->merge ? "gate: name the directories to join, such as `mew gate --merge one two`, and no programs" :
+	mew_cli_complain(a->merge ? "gate: name the directories to join, such as `mew gate --merge one two`, and no "
+				    "programs" :
 				    "gate: name both programs, such as `mew gate --base old/bench --head new/bench`");
 	return MEW_EXIT_USAGE;
 }
@@ -395,7 +416,8 @@ static int run(struct asked *a)
 			mew_environment_machine(g->models[side]);
 		(void)mew_tool_file("/proc/self/exe", &g->self, &err); /* recorded; without /proc it stays unknown */
 		code = a->merge ? mew_gate_merge(g, a->merged, a->nmerged) :
-		       a->o.plan != NULL ? mew_gate_commands(g) : a->o.gbench ? mew_gate_guests(g) : mew_gate_programs(g);
+		       a->o.plan != NULL ? mew_gate_commands(g) : a->o.gbench ? mew_gate_guests(g) :
+		       mew_gate_programs(g);
 		a->measured = code == MEW_EXIT_FINE;
 		if (a->measured)
 			code = judge_and_write(g);
@@ -434,7 +456,8 @@ static struct asked defaults(int argc, char **argv)
 {
 	return (struct asked){
 		.trace = { .argc = argc, .argv = argv },
-		.o = { .pairs = 200, .rounds = 15, .memory_iterations = 100, .host = { .capture = true }, .argc = argc, .argv = argv },
+		.o = { .pairs = 200, .rounds = 15, .memory_iterations = 100, .host = { .capture = true }, .argc = argc,
+		       .argv = argv },
 	};
 }
 
@@ -470,7 +493,8 @@ int mew_cmd_gate(int argc, char **argv)
 	struct asked a = defaults(kept != NULL ? argc : 0, kept);
 	int code = parse(&a, argc, argv);
 
-	if (code == MEW_EXIT_FINE && a.resume != NULL && (argc > 3 || (argc == 3 && strcmp(argv[1], "--resume") != 0))) {
+	if (code == MEW_EXIT_FINE && a.resume != NULL &&
+	    (argc > 3 || (argc == 3 && strcmp(argv[1], "--resume") != 0))) {
 		mew_cli_complain("gate: --resume takes every other flag from the run that goes on: give it alone");
 		code = MEW_EXIT_USAGE;
 	} else if (code == MEW_EXIT_FINE) {

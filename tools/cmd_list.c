@@ -28,7 +28,8 @@ static void print_case(const struct mew_host_case *c)
 }
 
 /* The same for a program of Google Benchmark. */
-static int list_guest(const struct mew_cli *cli, const char *program, const struct mew_select *select, struct mew_model *facts)
+static int list_guest(const struct mew_cli *cli, const char *program, const struct mew_select *select,
+		      struct mew_model *facts)
 {
 	struct mew_guest_host host;
 	struct mew_error err;
@@ -50,7 +51,8 @@ static int list_guest(const struct mew_cli *cli, const char *program, const stru
 }
 
 /* Returns the number of cases shown, or -1 after a complaint. */
-static int list_program(const struct mew_cli *cli, const char *program, const struct mew_select *select, struct mew_model *facts)
+static int list_program(const struct mew_cli *cli, const char *program, const struct mew_select *select,
+			struct mew_model *facts)
 {
 	struct mew_host host;
 	struct mew_error err;
@@ -85,7 +87,8 @@ static void print_backends(void)
 		bool loads_later = b->pass == MEW_PASS_MEMORY && mew_hooks_link() == NULL;
 		int status = loads_later ? MEW_OK : b->probe(&err);
 
-		(void)printf("  %-8s %-4s %s\n", b->name, status == MEW_OK ? "yes" : "no", status == MEW_OK ? b->help : err.text);
+		(void)printf("  %-8s %-4s %s\n", b->name, status == MEW_OK ? "yes" : "no",
+			     status == MEW_OK ? b->help : err.text);
 	}
 }
 
@@ -99,7 +102,8 @@ static void print_environment(struct mew_model *m)
 		(void)printf("  %-16s %s\n", m->facts[i].name, m->facts[i].value);
 	mew_environment_grade(m);
 	n = mew_environment_advice(m, advice, MEW_COUNTOF(advice));
-	(void)printf("\ngrade %c%s\n", m->grade, n == 0 ? ": nothing known disturbs measurements here" : "; what disturbs, and what would end it");
+	(void)printf("\ngrade %c%s\n", m->grade,
+		     n == 0 ? ": nothing known disturbs measurements here" : "; what disturbs, and what would end it");
 	for (size_t i = 0; i < n; i++)
 		(void)printf("  - %s: %s\n", advice[i].what, advice[i].remedy);
 }

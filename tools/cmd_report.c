@@ -18,8 +18,8 @@
 
 static void dump_run(struct mew_writer *w, const struct mew_run *r)
 {
-	mew_writef(w, "  %-20s process %u repetition %u loops %llu samples %zu ns", mew_phase_name(r->phase), r->process,
-		   r->repetition, (unsigned long long)r->loops, r->nsamples);
+	mew_writef(w, "  %-20s process %u repetition %u loops %llu samples %zu ns", mew_phase_name(r->phase),
+		   r->process, r->repetition, (unsigned long long)r->loops, r->nsamples);
 	for (size_t i = 0; i < r->nsamples; i++) {
 		mew_write_char(w, ' ');
 		mew_write_u64(w, r->real_ns[i]);
@@ -40,8 +40,8 @@ static int dump(const struct mew_model *m)
 		for (size_t k = 0; k < c->nruns; k++)
 			dump_run(&w, &c->runs[k]);
 		for (size_t k = 0; k < c->nphase_data; k++)
-			mew_writef(&w, "  %-20s %s = %s\n", mew_phase_name(c->phase_data[k].phase), c->phase_data[k].key,
-				   c->phase_data[k].value);
+			mew_writef(&w, "  %-20s %s = %s\n", mew_phase_name(c->phase_data[k].phase),
+				   c->phase_data[k].key, c->phase_data[k].value);
 	}
 	if (mew_writer_finish(&w) == 0)
 		return MEW_EXIT_FINE;

@@ -26,7 +26,8 @@ static int check(const char *path)
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;
 	}
-	(void)printf("%s: %zu events, %zu faults%s\n", path, v.events, v.faults, v.cut ? "; it ends early: the run did not" : "");
+	(void)printf("%s: %zu events, %zu faults%s\n", path, v.events, v.faults,
+		     v.cut ? "; it ends early: the run did not" : "");
 	if (v.faults > 0)
 		return MEW_EXIT_FAILED;
 	if (v.events > 0)
@@ -38,7 +39,8 @@ static int check(const char *path)
 int mew_cmd_trace_check(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-		(void)printf("usage: mew trace-check FILE\n\nExit code: 0 sound; 1 it has faults; 2 it cannot be read; 4 it is empty.\n");
+		(void)printf("usage: mew trace-check FILE\n\nExit code: 0 sound; 1 it has faults; 2 it cannot be read; "
+			     "4 it is empty.\n");
 		return MEW_EXIT_FINE;
 	}
 	if (argc != 2 || (argv[1][0] == '-' && argv[1][1] != '\0')) {

@@ -23,8 +23,8 @@ static const char *text_of(const char *text)
 }
 
 /*
- * The case of `in` with the same key and allocator that no other has taken: of several the one whose program has the same
- * name, since two builds of a program lie in different folders. Returns its number, or in->ncases.
+ * The case of `in` with the same key and allocator that no other has taken: of several the one whose program has the
+ * same name, since two builds of a program lie in different folders. Returns its number, or in->ncases.
  */
 static size_t partner(const struct mew_case *c, const struct mew_model *in, const bool *taken)
 {
@@ -67,7 +67,8 @@ static int match(const struct mew_select *select, struct mew_comparison *out)
 		if (!is_selected(select, c))
 			continue;
 		if (other < out->head->ncases)
-			out->cases[out->ncases++] = (struct mew_compare_case){ .base = c, .head = &out->head->cases[other] };
+			out->cases[out->ncases++] = (struct mew_compare_case){ .base = c,
+									       .head = &out->head->cases[other] };
 		else
 			out->missing[out->nmissing++] = c;
 	}
@@ -162,7 +163,8 @@ static int judge_pair(const struct mew_rules *rules, bool other_machine, struct 
 	}
 	if (!metric->exact)
 		return mew_compare_time(rules, other_machine, c, err);
-	mew_verdict_exact(rules, c->base->key, metric, number_of(rows[0], metric), number_of(rows[1], metric), &c->verdicts[i]);
+	mew_verdict_exact(rules, c->base->key, metric, number_of(rows[0], metric), number_of(rows[1], metric),
+			  &c->verdicts[i]);
 	return MEW_OK;
 }
 
@@ -225,7 +227,8 @@ static void note_fact(struct mew_comparison *out, const char *name, const char *
 
 	if (is_one_of(name, changing) || (base != NULL && head != NULL && strcmp(base, head) == 0))
 		return;
-	out->differences[out->ndifferences] = (struct mew_fact_difference){ name, base, head, is_one_of(name, machine) };
+	out->differences[out->ndifferences] = (struct mew_fact_difference){ name, base, head,
+									    is_one_of(name, machine) };
 	out->other_machine |= out->differences[out->ndifferences++].machine;
 }
 
@@ -283,7 +286,8 @@ const char *mew_compare_misfit(const struct mew_comparison *c)
 	if (c->ncases == 0)
 		return ": no case is in both files";
 	if (c->nmissing > 0)
-		return c->nadded > 0 ? ": cases are missing from the head, and it has others" : ": cases are missing from the head";
+		return c->nadded > 0 ? ": cases are missing from the head, and it has others" :
+		       ": cases are missing from the head";
 	return c->nadded > 0 ? ": the head has cases that the base lacks" : "";
 }
 
@@ -310,7 +314,8 @@ void mew_compare_word(const struct mew_verdict *v, char *out)
 
 	if (v->outcome == MEW_OUTCOME_PASS && !v->metric->exact) {
 		mew_text_number(margin, v->limit.percent, 3, true);
-		(void)snprintf(out, MEW_COMPARE_WORD_BYTES, is_near(v) ? "within %s %%" : "at most %s %% slower", margin);
+		(void)snprintf(out, MEW_COMPARE_WORD_BYTES, is_near(v) ? "within %s %%" : "at most %s %% slower",
+			       margin);
 		return;
 	}
 	if (v->outcome == MEW_OUTCOME_PASS)

@@ -63,7 +63,8 @@ int mew_compare(const struct mew_rules *rules, const struct mew_select *select, 
 void mew_compare_free(struct mew_comparison *c);
 
 /* Fill in the time verdict of a case, whose models are on the same machine or not. Returns MEW_OK or a status. */
-int mew_compare_time(const struct mew_rules *rules, bool other_machine, struct mew_compare_case *c, struct mew_error *err);
+int mew_compare_time(const struct mew_rules *rules, bool other_machine, struct mew_compare_case *c,
+		     struct mew_error *err);
 
 #define MEW_COMPARE_WORD_BYTES 64
 
@@ -88,7 +89,9 @@ struct mew_compare_set {
 
 struct mew_view; /* grid.h */
 
-/* For people: tables, or a history of more than two files. Returns MEW_OK or MEW_E_NOMEM; the writer keeps its error. */
+/*
+ * For people: tables, or a history of more than two files. Returns MEW_OK or MEW_E_NOMEM; the writer keeps its error.
+ */
 int mew_compare_table(const struct mew_compare_set *set, const struct mew_view *view, struct mew_writer *w);
 
 /* Bodies for mew_write_file(); data is a struct mew_compare_set. The formats stand above their writers. */

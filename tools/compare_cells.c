@@ -13,7 +13,8 @@
 
 #include "textual.h"
 
-const char *const mew_cell_titles[MEW_COMPARE_METRICS] = { "time", "allocs/iter", "bytes/iter", "peak live", "leak/iter" };
+const char *const mew_cell_titles[MEW_COMPARE_METRICS] = { "time", "allocs/iter", "bytes/iter", "peak live",
+							   "leak/iter" };
 
 void mew_cell_title(const struct mew_cells *o, const char *text)
 {
@@ -122,7 +123,8 @@ const char *mew_cell_unit_name(const struct mew_cells *o, const struct mew_unit 
 
 /* --- cases and facts that one side lacks ------------------------------------------------------------------------ */
 
-void mew_cell_cases(const struct mew_cells *o, const char *what, const struct mew_model *m, const struct mew_case *const *list, size_t n)
+void mew_cell_cases(const struct mew_cells *o, const char *what, const struct mew_model *m,
+		    const struct mew_case *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		char *name = mew_case_title(m, list[i]);
@@ -137,10 +139,12 @@ void mew_cell_differences(const struct mew_cells *o, const struct mew_comparison
 	for (size_t i = 0; i < c->ndifferences; i++) {
 		const struct mew_fact_difference *d = &c->differences[i];
 
-		mew_cell_sentence(o, MEW_STYLE_PLAIN, "differs: %s: %s, now %s", d->name, d->base == NULL ? "not said" : d->base,
+		mew_cell_sentence(o, MEW_STYLE_PLAIN, "differs: %s: %s, now %s", d->name,
+				  d->base == NULL ? "not said" : d->base,
 			 d->head == NULL ? "not said" : d->head);
 	}
 	if (c->other_machine)
 		mew_cell_paragraph(o, MEW_STYLE_WARN,
-			  "warning: another machine measured the base: its timings are context, not evidence; measure both here");
+			  "warning: another machine measured the base: its timings are context, not evidence; measure "
+			  "both here");
 }

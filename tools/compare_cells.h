@@ -39,8 +39,8 @@ const char *mew_cell_unit_name(const struct mew_cells *o, const struct mew_unit 
 enum mew_style mew_outcome_style(enum mew_outcome outcome);
 
 /* A line for each case that one side lacks; one for each fact that differs, and what follows from another machine. */
-void mew_cell_cases(const struct mew_cells *o, const char *what, const struct mew_model *m, const struct mew_case *const *list,
-		    size_t n);
+void mew_cell_cases(const struct mew_cells *o, const char *what, const struct mew_model *m,
+		    const struct mew_case *const *list, size_t n);
 void mew_cell_differences(const struct mew_cells *o, const struct mew_comparison *c);
 
 /* The table of more than two files. Returns MEW_OK or MEW_E_NOMEM. */

@@ -16,7 +16,8 @@
 #define DIGITS 4u
 
 /* The k-th verdict of a comparison, and its case. */
-static const struct mew_verdict *verdict_at(const struct mew_comparison *c, size_t k, const struct mew_compare_case **of)
+static const struct mew_verdict *verdict_at(const struct mew_comparison *c, size_t k,
+					    const struct mew_compare_case **of)
 {
 	*of = &c->cases[k / MEW_COMPARE_METRICS];
 	return &(*of)->verdicts[k % MEW_COMPARE_METRICS];
@@ -24,10 +25,10 @@ static const struct mew_verdict *verdict_at(const struct mew_comparison *c, size
 
 /* --- Markdown ---------------------------------------------------------------------------------------------------
  *
- * GitHub's dialect. For each head a heading that names both files, the geometric mean, a table with a line for each case
- * and metric that was compared (equal exact figures only counted), then lists of missing and new cases and of facts
- * that differ. With --gate the verdict stands first and the allow rules last. The first line is a comment by which a bot
- * finds its own text again. Times are nanoseconds, sizes bytes, ratios head / base.
+ * GitHub's dialect. For each head a heading that names both files, the geometric mean, a table with a line for each
+ * case and metric that was compared (equal exact figures only counted), then lists of missing and new cases and of
+ * facts that differ. With --gate the verdict stands first and the allow rules last. The first line is a comment by
+ * which a bot finds its own text again. Times are nanoseconds, sizes bytes, ratios head / base.
  */
 
 /* Text inside a table or a sentence: nothing in it is markup. */
@@ -153,7 +154,8 @@ static void markdown_rules(struct mew_writer *w, const struct mew_compare_set *s
 		mew_text_markdown(w, a->cases);
 		mew_writef(w, ", %s", a->metric);
 		if (a->expires != NULL)
-			mew_writef(w, ", %s %s", mew_allow_is_live(a, rules->today) ? "until" : "expired after", a->expires);
+			mew_writef(w, ", %s %s", mew_allow_is_live(a, rules->today) ? "until" : "expired after",
+				   a->expires);
 		mew_write_text(w, has_case_for(set, a) ? ": " : ", no case has such a key: ");
 		mew_text_markdown(w, a->reason);
 		mew_write_char(w, '\n');
@@ -211,7 +213,8 @@ static void csv_number(struct mew_writer *w, bool exists, double value)
 		mew_write_f64(w, value + 0.0); /* no -0 */
 }
 
-static void csv_begin(struct mew_writer *w, const struct mew_comparison *c, const struct mew_case *of, const char *metric)
+static void csv_begin(struct mew_writer *w, const struct mew_comparison *c, const struct mew_case *of,
+		      const char *metric)
 {
 	const char *const fields[] = { c->base_name, c->head_name, of->key, of->label, metric };
 
@@ -245,8 +248,8 @@ static void csv_row(struct mew_writer *w, const struct mew_comparison *c, const 
 	mew_write_char(w, '\n');
 }
 
-static void csv_lacking(struct mew_writer *w, const struct mew_comparison *c, const struct mew_case *const *list, size_t n,
-			const char *word)
+static void csv_lacking(struct mew_writer *w, const struct mew_comparison *c, const struct mew_case *const *list,
+			size_t n, const char *word)
 {
 	for (size_t i = 0; i < n; i++) {
 		csv_begin(w, c, list[i], NULL);

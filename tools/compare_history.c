@@ -16,8 +16,8 @@ static const struct mew_compare_case *find_case(const struct mew_comparison *c, 
 	return NULL;
 }
 
-static void history_row(struct mew_grid *g, const struct mew_compare_case *c, bool is_base, const char *name, size_t number,
-			const struct mew_unit *const *units)
+static void history_row(struct mew_grid *g, const struct mew_compare_case *c, bool is_base, const char *name,
+			size_t number, const struct mew_unit *const *units)
 {
 	char text[24];
 
@@ -40,7 +40,8 @@ static void history_row(struct mew_grid *g, const struct mew_compare_case *c, bo
 	}
 }
 
-static void history_case(struct mew_grid *g, const struct mew_cells *o, const struct mew_case *base, const struct mew_unit *const *units)
+static void history_case(struct mew_grid *g, const struct mew_cells *o, const struct mew_case *base,
+			 const struct mew_unit *const *units)
 {
 	const struct mew_compare_case *first = NULL;
 

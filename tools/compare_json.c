@@ -18,8 +18,9 @@
  *     geometric_mean      { ratio, cases } of time
  *     cases               [ { key, label, base_processes, head_processes,
  *                           mann_whitney: { u, effect, p } of the processes' medians, or null,
- *                           metrics: { name: { base, head, ratio, low, high, range: "decides" or "rough" or null, pairs,
- *                           least_pairs, limit_percent, limit_units, p_worse, p_better, verdict, reason, rule_reason } } } ]
+ *                           metrics: { name: { base, head, ratio, low, high, range: "decides" or "rough" or null,
+ *                           pairs, least_pairs, limit_percent, limit_units, p_worse, p_better, verdict, reason,
+ *                           rule_reason } } } ]
  *                         p_* are corrected for all cases, by signs alone; an infinite ratio is null
  */
 #include "config.h"

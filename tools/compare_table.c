@@ -70,7 +70,8 @@ static void put_mean(const struct mew_cells *o, const struct mew_comparison *c)
 	if (c->nratios == 0)
 		return;
 	mew_text_number(ratio, c->mean_ratio, MEW_CELL_DIGITS, false);
-	mew_cell_sentence(o, MEW_STYLE_PLAIN, "geometric mean of the ratios of %zu case%s: %s", c->nratios, c->nratios == 1 ? "" : "s",
+	mew_cell_sentence(o, MEW_STYLE_PLAIN, "geometric mean of the ratios of %zu case%s: %s", c->nratios,
+			  c->nratios == 1 ? "" : "s",
 		 ratio);
 }
 
@@ -100,9 +101,11 @@ static int put_time(const struct mew_cells *o, const struct mew_comparison *c)
 	mew_cell_title(o, "time: one iteration of the loop");
 	status = finish(o, &g);
 	put_mean(o, c);
-	mew_cell_paragraph(o, MEW_STYLE_DIM, "  ratio: head / base; pairs: of processes, each one observation; verdict: against the margin");
+	mew_cell_paragraph(o, MEW_STYLE_DIM, "  ratio: head / base; pairs: of processes, each one observation; "
+					     "verdict: against the margin");
 	if (any_rough(c))
-		mew_cell_paragraph(o, MEW_STYLE_DIM, "  !: too few pairs for a verdict; the range is of the samples in hand and does not know "
+		mew_cell_paragraph(o, MEW_STYLE_DIM, "  !: too few pairs for a verdict; the range is of the samples in "
+						     "hand and does not know "
 			  "how processes differ");
 	return status;
 }
@@ -145,7 +148,8 @@ static int put_figures(const struct mew_cells *o, const struct mew_comparison *c
 			equal += v->outcome == MEW_OUTCOME_PASS && v->base == v->head;
 			if (v->outcome == MEW_OUTCOME_ABSENT || (!o->set->verbose && v->base == v->head))
 				continue;
-			figure_row(&g, o, &c->cases[i], k, mew_unit_pick(k == 1 ? MEW_SCALE_NONE : MEW_SCALE_BYTES, pair, 2));
+			figure_row(&g, o, &c->cases[i], k, mew_unit_pick(k == 1 ? MEW_SCALE_NONE : MEW_SCALE_BYTES,
+									 pair, 2));
 		}
 	if (all > 0)
 		mew_cell_title(o, "memory: heap blocks that the loop allocated");
@@ -167,7 +171,8 @@ struct reason { /* why some verdicts are what they are; for one rule of the gate
 
 static bool same_reason(const struct mew_verdict *v, const struct reason *r)
 {
-	return v->allow == r->allow && (v->why == r->why || (v->why != NULL && r->why != NULL && strcmp(v->why, r->why) == 0));
+	return v->allow == r->allow &&
+	       (v->why == r->why || (v->why != NULL && r->why != NULL && strcmp(v->why, r->why) == 0));
 }
 
 static bool has_reason(const struct mew_verdict *v)
@@ -176,8 +181,8 @@ static bool has_reason(const struct mew_verdict *v)
 }
 
 /* The case and its metrics that the reason is for. Returns false when it is for none of them. */
-static bool put_metrics(struct mew_writer *w, const struct mew_compare_case *c, const struct reason *r, const char *before,
-			bool is_shown)
+static bool put_metrics(struct mew_writer *w, const struct mew_compare_case *c, const struct reason *r,
+			const char *before, bool is_shown)
 {
 	bool begun = false;
 
@@ -187,7 +192,8 @@ static bool put_metrics(struct mew_writer *w, const struct mew_compare_case *c, 
 		if (!has_reason(v) || !same_reason(v, r))
 			continue;
 		if (is_shown)
-			mew_writef(w, "%s%s%s%s", begun ? ", " : before, begun ? "" : c->title, begun ? "" : " ", v->metric->name);
+			mew_writef(w, "%s%s%s%s", begun ? ", " : before, begun ? "" : c->title, begun ? "" : " ",
+				   v->metric->name);
 		begun = true;
 	}
 	return begun;
@@ -234,7 +240,8 @@ static void put_reasons(const struct mew_cells *o, const struct mew_comparison *
 		bool seen = !has_reason(v);
 
 		for (size_t k = 0; !seen && k < i; k++) {
-			const struct mew_verdict *before = &c->cases[k / MEW_COMPARE_METRICS].verdicts[k % MEW_COMPARE_METRICS];
+			const struct mew_verdict *before =
+				&c->cases[k / MEW_COMPARE_METRICS].verdicts[k % MEW_COMPARE_METRICS];
 
 			seen = has_reason(before) && same_reason(before, &r);
 		}
@@ -259,7 +266,8 @@ static void put_allows(const struct mew_cells *o)
 
 		mew_cell_sentence(o, MEW_STYLE_PLAIN, "rule: %s of %s may differ from the general limit%s%s%s: %s",
 			 a->metric, a->cases,
-			 a->expires == NULL ? "" : mew_allow_is_live(a, rules->today) ? " until " : ", but expired after ",
+			 a->expires == NULL ? "" : mew_allow_is_live(a, rules->today) ? " until " :
+			 ", but expired after ",
 			 a->expires == NULL ? "" : a->expires,
 			 mew_compare_has_case_for(c, a) ? "" : ", but no case has such a key", a->reason);
 	}
@@ -268,7 +276,8 @@ static void put_allows(const struct mew_cells *o)
 static void put_gate(const struct mew_cells *o, const struct mew_comparison *c)
 {
 	static const char *const words[] = { "pass", "regression", "", "inconclusive", "invalid" };
-	static const enum mew_style styles[] = { MEW_STYLE_GOOD, MEW_STYLE_BAD, MEW_STYLE_PLAIN, MEW_STYLE_WARN, MEW_STYLE_BAD };
+	static const enum mew_style styles[] = { MEW_STYLE_GOOD, MEW_STYLE_BAD, MEW_STYLE_PLAIN, MEW_STYLE_WARN,
+						 MEW_STYLE_BAD };
 
 	put_allows(o);
 	mew_write_char(o->w, '\n');

@@ -128,7 +128,8 @@ static void estimate(const struct mew_rules *rules, const struct side *base, con
 
 static const char elsewhere[] = "measured on another machine: context, not evidence";
 
-int mew_compare_time(const struct mew_rules *rules, bool other_machine, struct mew_compare_case *c, struct mew_error *err)
+int mew_compare_time(const struct mew_rules *rules, bool other_machine, struct mew_compare_case *c,
+		     struct mew_error *err)
 {
 	struct mew_verdict *v = &c->verdicts[0];
 	struct side base, head;
@@ -141,10 +142,13 @@ int mew_compare_time(const struct mew_rules *rules, bool other_machine, struct m
 	if (status == MEW_OK) {
 		c->base_processes = base.ngroups;
 		c->head_processes = head.ngroups;
-		v->base = mew_row_has((const struct mew_row_head *)&c->base->time, MEW_FIG_MEDIAN_NS) ? c->base->time.median_ns : (double)NAN;
-		v->head = mew_row_has((const struct mew_row_head *)&c->head->time, MEW_FIG_MEDIAN_NS) ? c->head->time.median_ns : (double)NAN;
+		v->base = mew_row_has((const struct mew_row_head *)&c->base->time, MEW_FIG_MEDIAN_NS) ?
+			  c->base->time.median_ns : (double)NAN;
+		v->head = mew_row_has((const struct mew_row_head *)&c->head->time, MEW_FIG_MEDIAN_NS) ?
+			  c->head->time.median_ns : (double)NAN;
 		estimate(rules, &base, &head, c);
-		c->has_ranks = mew_rank_mann_whitney(head.medians_ns, head.ngroups, base.medians_ns, base.ngroups, &c->ranks);
+		c->has_ranks = mew_rank_mann_whitney(head.medians_ns, head.ngroups, base.medians_ns, base.ngroups,
+						     &c->ranks);
 		if (other_machine && v->outcome != MEW_OUTCOME_INVALID && v->outcome != MEW_OUTCOME_ABSENT) {
 			v->outcome = MEW_OUTCOME_INCONCLUSIVE;
 			v->why = elsewhere;

@@ -115,8 +115,8 @@ int mew_gate_observe(struct mew_gate_series *s, const struct mew_gate_observatio
 /* --- time ------------------------------------------------------------------------------------------------------- */
 
 /* The verdict of the observations from `from` on. The numbers live as long as the call. */
-static int judge_time(const struct mew_rules *rules, const struct mew_gate_case *c, size_t from, struct mew_verdict *out,
-		      struct mew_error *err)
+static int judge_time(const struct mew_rules *rules, const struct mew_gate_case *c, size_t from,
+		      struct mew_verdict *out, struct mew_error *err)
 {
 	size_t n = c->series.n - from;
 	double *x = calloc(3 * n + 1, sizeof *x);
@@ -313,7 +313,8 @@ void mew_gate_words(const struct mew_verdict *v, char *text, size_t size)
 	else if (v->metric->exact && v->outcome == MEW_OUTCOME_INCONCLUSIVE && v->why != NULL)
 		(void)snprintf(text, size, "%s", v->why);
 	else if (v->outcome == MEW_OUTCOME_INVALID || v->outcome == MEW_OUTCOME_ABSENT || !isfinite(v->ratio))
-		(void)snprintf(text, size, "%s", v->why != NULL ? v->why : v->outcome == MEW_OUTCOME_ABSENT ? "not measured" : "");
+		(void)snprintf(text, size, "%s",
+			       v->why != NULL ? v->why : v->outcome == MEW_OUTCOME_ABSENT ? "not measured" : "");
 	else if (v->outcome == MEW_OUTCOME_REGRESSED || v->outcome == MEW_OUTCOME_IMPROVED)
 		(void)snprintf(text, size, "%s by %.2f %%", v->metric->exact ? percent > 0 ? "more" : "less" :
 			       percent > 0 ? "slower" : "faster", fabs(percent));
@@ -322,7 +323,8 @@ void mew_gate_words(const struct mew_verdict *v, char *text, size_t size)
 	else if (v->outcome == MEW_OUTCOME_PASS)
 		(void)snprintf(text, size, "not slower by more than %.3g %%", v->limit.percent);
 	else
-		(void)snprintf(text, size, v->n < v->least ? "%zu of at least %zu observations" : "no difference resolved", v->n, v->least);
+		(void)snprintf(text, size, v->n < v->least ? "%zu of at least %zu observations" :
+			       "no difference resolved", v->n, v->least);
 }
 
 const char *mew_gate_pairs(const struct mew_gate *g)

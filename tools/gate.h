@@ -1,7 +1,7 @@
 /*
  * gate.h - one comparison of two builds: what was asked, what was observed, what it means.
- * Layer L6. Filled by gate_programs.c, gate_command.c or gate_merge.c, judged by gate.c, written by the gate_*.c that the
- * name of a format ends in.
+ * Layer L6. Filled by gate_programs.c, gate_command.c or gate_merge.c, judged by gate.c, written by the gate_*.c that
+ * the name of a format ends in.
  */
 #ifndef MEW_GATE_H
 #define MEW_GATE_H
@@ -185,7 +185,8 @@ int mew_gate_commands(struct mew_gate *g);
  */
 int mew_gate_merge(struct mew_gate *g, char *const *directories, int n);
 /* The verdict of time of merged samples: the machines are a level of the bootstrap. */
-int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c, struct mew_verdict *v, struct mew_error *err);
+int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c, struct mew_verdict *v,
+			 struct mew_error *err);
 
 /* A sentence where the two sides are one and the same; NULL: they are not, or nobody looked. */
 const char *mew_gate_sameness(const struct mew_gate *g);

@@ -87,7 +87,8 @@ int mew_gate_check_given(const struct mew_gate_given *given)
 		return MEW_EXIT_USAGE;
 	}
 	/* a timeline that was begun outside hides it too */
-	if (mew_gate_is_given(given, "--redact") && !mew_gate_is_given(given, "--trace") && getenv("MEW_TRACE_DIR") == NULL) {
+	if (mew_gate_is_given(given, "--redact") && !mew_gate_is_given(given, "--trace") &&
+	    getenv("MEW_TRACE_DIR") == NULL) {
 		mew_cli_complain("gate: --redact says what --trace does not show: give that too");
 		return MEW_EXIT_USAGE;
 	}

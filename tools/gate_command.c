@@ -1,6 +1,6 @@
 /*
- * gate_command.c - a gate of commands: phases timed as a whole, the arms taking turns, a pair of runs as an observation.
- * Layer L6. The command's thread.
+ * gate_command.c - a gate of commands: phases timed as a whole, the arms taking turns, a pair of runs as an
+ * observation. Layer L6. The command's thread.
  */
 #include "config.h"
 
@@ -31,11 +31,12 @@ static bool head_first(uint64_t seed, unsigned sample)
 
 /* --- one pair --------------------------------------------------------------------------------------------------- */
 
-static int keep_pair(struct mew_gate *g, struct mew_gate_case *c, const struct mew_phase_result run[MEW_SIDES], bool swapped,
-		     struct mew_error *err)
+static int keep_pair(struct mew_gate *g, struct mew_gate_case *c, const struct mew_phase_result run[MEW_SIDES],
+		     bool swapped, struct mew_error *err)
 {
 	struct mew_gate_observation o = {
-		.ns = { (double)run[MEW_BASE].ns, (double)run[MEW_HEAD].ns }, .loops = 1, .rounds = 1, .cpu = -1, .head_first = swapped,
+		.ns = { (double)run[MEW_BASE].ns, (double)run[MEW_HEAD].ns }, .loops = 1, .rounds = 1, .cpu = -1,
+		.head_first = swapped,
 	};
 
 	o.log_ratio = log(o.ns[MEW_HEAD] / o.ns[MEW_BASE]);
@@ -110,7 +111,9 @@ static int run_pair(struct mew_commands *p, struct mew_gate_case *c, unsigned sa
 
 /* --- samples ---------------------------------------------------------------------------------------------------- */
 
-/* A cold state is used again in all but each N-th sample; a run that goes on has none left, so its first one is cold. */
+/*
+ * A cold state is used again in all but each N-th sample; a run that goes on has none left, so its first one is cold.
+ */
 static bool is_reused(const struct mew_gate *g, const struct mew_command_phase *phase, unsigned sample, unsigned first)
 {
 	unsigned every = g->options->cold_every == 0 ? 1 : g->options->cold_every;
@@ -118,7 +121,8 @@ static bool is_reused(const struct mew_gate *g, const struct mew_command_phase *
 	return phase->cold && sample != first && sample % every != 0;
 }
 
-static int take_sample(struct mew_commands *p, size_t from, size_t to, unsigned sample, unsigned first, struct mew_error *err)
+static int take_sample(struct mew_commands *p, size_t from, size_t to, unsigned sample, unsigned first,
+		       struct mew_error *err)
 {
 	struct mew_gate *g = p->g;
 	int status = MEW_OK;

@@ -35,7 +35,8 @@ int mew_gate_read_counts(const char *path, const struct mew_command_plan *plan, 
 	const char *bad = NULL;
 
 	if (from == NULL)
-		return mew_error_set(err, MEW_E_INVALID, "left no counts in the file that MEW_COUNTS names, or no sound JSON: %.60s",
+		return mew_error_set(err, MEW_E_INVALID,
+				     "left no counts in the file that MEW_COUNTS names, or no sound JSON: %.60s",
 				     at.text);
 	if (!json_is_object(from)) {
 		json_decref(from);
@@ -48,7 +49,8 @@ int mew_gate_read_counts(const char *path, const struct mew_command_plan *plan, 
 		if (!add_member(from, phase->require[i].name, &required[i]))
 			bad = phase->require[i].name;
 	json_decref(from);
-	return bad == NULL ? MEW_OK : mew_error_set(err, MEW_E_INVALID, "left a count \"%.40s\" that is not a number of 0 or more", bad);
+	return bad == NULL ? MEW_OK :
+	       mew_error_set(err, MEW_E_INVALID, "left a count \"%.40s\" that is not a number of 0 or more", bad);
 }
 
 int mew_gate_count_pair(struct mew_gate_case *c, const double *base, const double *head)

@@ -48,7 +48,8 @@ static bool nothing_got_worse(const struct mew_gate *g)
 /* Without --html a page is for what got worse; who names one gets one. */
 static bool is_wanted(const struct explain *e, const struct mew_gate_case *c)
 {
-	return c->reason == NULL && !c->is_skipped && (got_worse(c) || (e->g->options->html != NULL && e->nothing_worse));
+	return c->reason == NULL && !c->is_skipped &&
+	       (got_worse(c) || (e->g->options->html != NULL && e->nothing_worse));
 }
 
 static bool has_time(const struct explain *e)
@@ -58,7 +59,8 @@ static bool has_time(const struct explain *e)
 
 /* --- one case --------------------------------------------------------------------------------------------------- */
 
-static int profile(struct explain *e, const struct mew_gate_case *c, enum mew_side side, enum mew_pass pass, struct mew_error *err)
+static int profile(struct explain *e, const struct mew_gate_case *c, enum mew_side side, enum mew_pass pass,
+		   struct mew_error *err)
 {
 	struct mew_host *h = &e->host[side];
 	struct mew_driver d = mew_host_driver(h);
@@ -155,12 +157,14 @@ static void say_what_is_missing(struct explain *e, int status, const struct mew_
 	else if (mew_gate_is_cancelled(e->g))
 		(void)snprintf(text, size, "it was interrupted");
 	else if (e->done < e->wanted)
-		(void)snprintf(text, size, "the time that --budget gives was spent, %zu of %zu cases were profiled", e->done, e->wanted);
+		(void)snprintf(text, size, "the time that --budget gives was spent, %zu of %zu cases were profiled",
+			       e->done, e->wanted);
 }
 
 static bool is_possible(const struct mew_gate *g)
 {
-	return g->options->plan == NULL && !g->options->gbench && g->machines == 0 && g->identity[0] == '\0' && !g->interrupted;
+	return g->options->plan == NULL && !g->options->gbench && g->machines == 0 && g->identity[0] == '\0' &&
+	       !g->interrupted;
 }
 
 static void close_all(struct explain *e)
@@ -190,9 +194,11 @@ void mew_gate_explain(struct mew_gate *g)
 	if (e.wanted == 0 || !is_possible(g)) {
 		if (e.wanted > 0 && g->options->gbench)
 			(void)snprintf(g->unexplained, sizeof g->unexplained,
-				       "the gate profiles no programs of Google Benchmark: mew run --gbench-program --all --json does, for mew report");
+				       "the gate profiles no programs of Google Benchmark: mew run --gbench-program "
+				       "--all --json does, for mew report");
 		else if (g->options->html != NULL)
-			(void)snprintf(g->unexplained, sizeof g->unexplained, "%s", is_possible(g) ? "no case could be compared" :
+			(void)snprintf(g->unexplained, sizeof g->unexplained, "%s",
+				       is_possible(g) ? "no case could be compared" :
 				       "only programs that were measured here, from the start to the end, are profiled");
 	} else {
 		status = profile_all(&e, &err);

@@ -58,7 +58,8 @@ int mew_gate_directory(const struct mew_gate *g, struct mew_error *err)
 		free(path);
 	}
 	if (taken)
-		return mew_error_set(err, MEW_E_INVALID, "--output %s already holds a run: name another directory, or remove it",
+		return mew_error_set(err, MEW_E_INVALID,
+				     "--output %s already holds a run: name another directory, or remove it",
 				     g->options->output);
 	status = make_path(g->options->output, err);
 	if (status == MEW_OK && (stat(g->options->output, &st) != 0 || !S_ISDIR(st.st_mode) ||
@@ -90,7 +91,8 @@ int mew_gate_file(const struct mew_gate *g, const char *name, mew_write_body_fn 
 int mew_gate_write_all(const struct mew_gate *g, struct mew_error *err)
 {
 	static int (*const writers[])(const struct mew_gate *, struct mew_error *) = {
-		mew_gate_write_samples, mew_gate_write_summary, mew_gate_write_markdown, mew_gate_write_junit, mew_gate_write_otlp,
+		mew_gate_write_samples, mew_gate_write_summary, mew_gate_write_markdown, mew_gate_write_junit,
+		mew_gate_write_otlp,
 	};
 
 	for (size_t i = 0; i < MEW_COUNTOF(writers); i++) {

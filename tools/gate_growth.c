@@ -67,11 +67,11 @@ static bool has_times(const struct mew_cpu_case *base, const struct mew_cpu_case
 }
 
 /*
- * Shares of samples, of the time that the pairs measured: a profiler's own time has what it costs and, by the wall clock,
- * what other programs took. What two standard errors of sampling explain is no growth.
+ * Shares of samples, of the time that the pairs measured: a profiler's own time has what it costs and, by the wall
+ * clock, what other programs took. What two standard errors of sampling explain is no growth.
  */
-static size_t time_growth(const struct mew_cpu_case *base, const struct mew_cpu_case *head, const struct mew_verdict *time,
-			  struct growth *out, size_t most)
+static size_t time_growth(const struct mew_cpu_case *base, const struct mew_cpu_case *head,
+			  const struct mew_verdict *time, struct growth *out, size_t most)
 {
 	size_t n = 0;
 
@@ -110,13 +110,15 @@ static bool has_bytes(const struct mew_memory_case *base, const struct mew_memor
 	return base->status == MEW_OK && head->status == MEW_OK && base->iterations > 0 && head->iterations > 0;
 }
 
-static size_t bytes_growth(const struct mew_memory_case *base, const struct mew_memory_case *head, struct growth *out, size_t most)
+static size_t bytes_growth(const struct mew_memory_case *base, const struct mew_memory_case *head, struct growth *out,
+			   size_t most)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < head->nby_function && n < most; i++) {
 		const struct mew_memory_function *f = &head->by_function[i];
-		struct growth g = { .function = f->function, .head = (double)f->cumulative_bytes / (double)head->iterations };
+		struct growth g = { .function = f->function,
+				    .head = (double)f->cumulative_bytes / (double)head->iterations };
 
 		g.base = bytes_in(base, f->function, &g.at_most) / (double)base->iterations;
 		if (g.head > g.base)
@@ -179,14 +181,16 @@ static bool has_kind(const struct mew_case *a, const struct mew_case *b, enum me
 }
 
 /* The same case of both profiles. False: it has none. */
-static bool find_profiles(const struct mew_gate *g, const struct mew_gate_case *c, const struct mew_case *found[MEW_SIDES])
+static bool find_profiles(const struct mew_gate *g, const struct mew_gate_case *c,
+			  const struct mew_case *found[MEW_SIDES])
 {
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
 		found[side] = mew_model_find(g->profiles[side], c->key);
 	return found[MEW_BASE] != NULL && found[MEW_HEAD] != NULL;
 }
 
-static void put_case(struct table *t, const struct mew_gate_case *c, const struct mew_case *base, const struct mew_case *head)
+static void put_case(struct table *t, const struct mew_gate_case *c, const struct mew_case *base,
+		     const struct mew_case *head)
 {
 	const struct mew_verdict *time = mew_gate_time(c);
 	struct growth list[64] = { { .function = NULL } };

@@ -40,7 +40,8 @@ static int add_cases(struct guests *p, enum mew_side side)
 		if (c == NULL)
 			return -1;
 		if (!both)
-			mew_gate_fail(c, "only %s has it, so there is nothing to compare: choose the common cases by -k or -F",
+			mew_gate_fail(c, "only %s has it, so there is nothing to compare: choose the common cases by "
+					 "-k or -F",
 				      mew_side_name(side));
 	}
 	return 0;
@@ -127,7 +128,8 @@ static void check_identity(struct mew_gate *g)
 
 		if (g->tools[side].path[0] == '\0') /* nobody asked what it was */
 			continue;
-		if (mew_tool_file(g->options->programs[side], &now, &err) != MEW_OK || now.hash != g->tools[side].hash ||
+		if (mew_tool_file(g->options->programs[side], &now, &err) != MEW_OK ||
+		    now.hash != g->tools[side].hash ||
 		    strcmp(now.path, g->tools[side].path) != 0)
 			(void)snprintf(g->identity, sizeof g->identity, "%s was replaced while it was measured: %.150s",
 				       mew_side_name(side), g->options->programs[side]);

@@ -100,8 +100,8 @@ static int write_junit(struct mew_writer *w, void *data, struct mew_error *err)
 
 	(void)err;
 	mew_write_text(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
-	mew_writef(w, "  <testsuite name=\"mew gate\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", count(g, NULL),
-		   count(g, "failure"), count(g, "error"), count(g, "skipped"));
+	mew_writef(w, "  <testsuite name=\"mew gate\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n",
+		   count(g, NULL), count(g, "failure"), count(g, "error"), count(g, "skipped"));
 	if (fault_of(g) != NULL) {
 		mew_write_text(w, "    <testcase classname=\"mew gate\" name=\"measurement\">\n      <error");
 		put_attribute(w, "message", fault_of(g));

@@ -236,7 +236,8 @@ static void put_facts(struct mew_writer *w, const struct mew_gate *g)
 	static const char *const names[] = { "cpu_model", "cpu_count", "kernel", "compiler", "libc", "allocator" };
 
 	for (size_t i = 0; i < MEW_COUNTOF(names); i++) {
-		const char *base = mew_model_fact(g->models[MEW_BASE], names[i]), *head = mew_model_fact(g->models[MEW_HEAD], names[i]);
+		const char *base = mew_model_fact(g->models[MEW_BASE], names[i]),
+			*head = mew_model_fact(g->models[MEW_HEAD], names[i]);
 
 		if (base == NULL && head == NULL)
 			continue;
@@ -357,7 +358,8 @@ static void put_sides(struct mew_writer *w, const struct mew_gate *g)
 {
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 		mew_writef(w, "%s%s ", side == MEW_BASE ? "" : " → ", mew_side_name(side));
-		mew_gate_put_escaped(w, g->options->revisions[side] != NULL ? g->options->revisions[side] : g->options->programs[side]);
+		mew_gate_put_escaped(w, g->options->revisions[side] != NULL ? g->options->revisions[side] :
+				     g->options->programs[side]);
 	}
 	mew_write_text(w, "\n\n");
 }

@@ -26,10 +26,12 @@ static json_t *load(const char *directory, const char *name, struct mew_error *e
 	(void)snprintf(path, sizeof path, "%.2000s/%s", directory, name);
 	tree = json_load_file(path, JSON_REJECT_DUPLICATES, &at);
 	if (tree == NULL)
-		(void)mew_error_set(err, MEW_E_INVALID, "%.200s cannot be joined: %.80s; `mew gate --resume` ends an interrupted run", path,
+		(void)mew_error_set(err, MEW_E_INVALID,
+				    "%.200s cannot be joined: %.80s; `mew gate --resume` ends an interrupted run", path,
 				    at.text);
 	else if (json_integer_value(json_object_get(tree, "schema_version")) != MEW_GATE_SCHEMA)
-		(void)mew_error_set(err, MEW_E_INVALID, "%.200s cannot be joined: its schema_version is not %d", path, MEW_GATE_SCHEMA);
+		(void)mew_error_set(err, MEW_E_INVALID, "%.200s cannot be joined: its schema_version is not %d", path,
+				    MEW_GATE_SCHEMA);
 	else
 		return tree;
 	json_decref(tree);
@@ -54,12 +56,15 @@ static int check_same(struct mew_gate *g, const json_t *first, const json_t *oth
 		const char *by = text_of(first, name, "revision") != NULL ? "revision" : "hash";
 
 		if (differs(text_of(first, name, by), text_of(other, name, by)))
-			(void)snprintf(g->identity, sizeof g->identity, "%.200s compared another %s: its %s differs", directory, name, by);
+			(void)snprintf(g->identity, sizeof g->identity, "%.200s compared another %s: its %s differs",
+				       directory, name, by);
 	}
 	if (differs(text_of(first, NULL, "workload_revision"), text_of(other, NULL, "workload_revision")))
-		(void)snprintf(g->identity, sizeof g->identity, "%.200s worked on another input: its workload_revision differs", directory);
+		(void)snprintf(g->identity, sizeof g->identity,
+			       "%.200s worked on another input: its workload_revision differs", directory);
 	if (differs(text_of(first, NULL, "phases_hash"), text_of(other, NULL, "phases_hash")))
-		(void)snprintf(g->identity, sizeof g->identity, "%.200s ran other commands: its phases file said something else", directory);
+		(void)snprintf(g->identity, sizeof g->identity,
+			       "%.200s ran other commands: its phases file said something else", directory);
 	return g->identity[0] == '\0' ? 0 : -1;
 }
 
@@ -180,10 +185,12 @@ static int join(struct mew_gate *g, const char *directory, unsigned machine, str
 	(void)json_array_append_new(g->merged, summary);
 	verdict = text_of(summary, NULL, "verdict");
 	if (verdict == NULL || strcmp(verdict, "invalid") == 0)
-		return mew_error_set(err, MEW_E_INVALID, "%.200s holds an invalid measurement: measure there again", directory);
+		return mew_error_set(err, MEW_E_INVALID, "%.200s holds an invalid measurement: measure there again",
+				     directory);
 	for (size_t i = 0; i < 2 * (size_t)machine; i += 2)
 		if (json_equal(json_array_get(g->merged, i), samples))
-			return mew_error_set(err, MEW_E_INVALID, "%.200s holds the samples of another directory: name each run once", directory);
+			return mew_error_set(err, MEW_E_INVALID, "%.200s holds the samples of another directory: name "
+								 "each run once", directory);
 	if (check_same(g, json_array_get(g->merged, 0), samples, directory) != 0)
 		return MEW_E_INVALID;
 	for (size_t i = 0; i < json_array_size(cases); i++)
@@ -191,7 +198,8 @@ static int join(struct mew_gate *g, const char *directory, unsigned machine, str
 			return MEW_E_INVALID;
 	for (size_t i = 0; i < g->ncases; i++) {
 		if (mew_gate_find_case(samples, g->cases[i].key) == NULL)
-			mew_gate_fail(&g->cases[i], "machine %u has no such case: measure the same cases everywhere", machine + 1);
+			mew_gate_fail(&g->cases[i], "machine %u has no such case: measure the same cases everywhere",
+				      machine + 1);
 		join_exact(g, &g->cases[i], json_object_get(mew_gate_find_case(summary, g->cases[i].key), "verdicts"));
 	}
 	return MEW_OK;
@@ -255,7 +263,8 @@ static void decide(struct mew_verdict *v, double margin, const struct mew_estima
 	v->p_worse = v->has_interval ? e->p_above : 1;
 	v->p_better = v->has_interval ? e->p_below : 1;
 	v->outcome = MEW_OUTCOME_INCONCLUSIVE;
-	v->why = v->has_interval ? "the interval over machines is on both sides of the margin" : "too few pairs to decide";
+	v->why = v->has_interval ? "the interval over machines is on both sides of the margin" :
+		 "too few pairs to decide";
 	if (!v->has_interval)
 		return;
 	if (e->interval.low > margin)
@@ -268,7 +277,8 @@ static void decide(struct mew_verdict *v, double margin, const struct mew_estima
 		v->why = NULL;
 }
 
-int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c, struct mew_verdict *v, struct mew_error *err)
+int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c, struct mew_verdict *v,
+			 struct mew_error *err)
 {
 	struct mew_rules rules = g->rules;
 	double *x = calloc(c->series.n + 1, sizeof *x);

@@ -26,8 +26,8 @@ struct place { /* of one run of a phase */
 
 /* --- places ----------------------------------------------------------------------------------------------------- */
 
-static int open_places(struct mew_commands *p, const struct mew_command_phase *phase, const struct mew_arm *arm, unsigned sample,
-		       struct place *at, struct mew_error *err)
+static int open_places(struct mew_commands *p, const struct mew_command_phase *phase, const struct mew_arm *arm,
+		       unsigned sample, struct place *at, struct mew_error *err)
 {
 	char path[PATH_MAX];
 
@@ -38,7 +38,8 @@ static int open_places(struct mew_commands *p, const struct mew_command_phase *p
 	(void)snprintf(at->sample, sizeof at->sample, "%u", sample);
 	(void)snprintf(at->name, sizeof at->name, "%s%s", phase->contended ? "contention-" : "", phase->name);
 	(void)snprintf(path, sizeof path, "%s/%s.log", at->logs, at->name);
-	if (mew_scratch_folder(at->scratch, false, err) != MEW_OK || mew_scratch_folder(at->counts, true, err) != MEW_OK ||
+	if (mew_scratch_folder(at->scratch, false, err) != MEW_OK ||
+	    mew_scratch_folder(at->counts, true, err) != MEW_OK ||
 	    mew_scratch_folder(at->logs, false, err) != MEW_OK)
 		return MEW_E_IO;
 	at->log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
@@ -84,7 +85,8 @@ static void put_object(struct mew_command_run *r, const json_t *from)
 	}
 }
 
-static void describe(const struct place *at, const char *line, const char *counts, const char *job, struct mew_command_run *r)
+static void describe(const struct place *at, const char *line, const char *counts, const char *job,
+		     struct mew_command_run *r)
 {
 	*r = (struct mew_command_run){ .line = line, .directory = ".", .log = at->log };
 	put_env(r, "MEW_SCRATCH", at->scratch);
@@ -105,7 +107,8 @@ static void counts_of(const struct place *at, unsigned job, char *path, size_t s
 	(void)snprintf(path, size, "%s/%u.json", at->counts, job);
 }
 
-static int run_step(struct mew_commands *p, const struct place *at, const struct mew_step *step, uint64_t *timed, struct mew_error *err)
+static int run_step(struct mew_commands *p, const struct place *at, const struct mew_step *step, uint64_t *timed,
+		    struct mew_error *err)
 {
 	char counts[PATH_MAX];
 	struct mew_command_run r;
@@ -120,15 +123,15 @@ static int run_step(struct mew_commands *p, const struct place *at, const struct
 	return status;
 }
 
-static int run_steps(struct mew_commands *p, const struct place *at, const char *what, const struct mew_steps *steps, uint64_t *timed,
-		     struct mew_error *err)
+static int run_steps(struct mew_commands *p, const struct place *at, const char *what, const struct mew_steps *steps,
+		     uint64_t *timed, struct mew_error *err)
 {
 	for (size_t i = 0; i < steps->n; i++) {
 		struct mew_error cause;
 
 		if (run_step(p, at, &steps->list[i], timed, &cause) != MEW_OK)
-			return mew_error_set(err, MEW_E_BODY, "%s of %s %s; its output is in logs/%s/%s.log%s", what, at->phase->key,
-					     cause.text, strrchr(at->logs, '/') + 1, at->name,
+			return mew_error_set(err, MEW_E_BODY, "%s of %s %s; its output is in logs/%s/%s.log%s", what,
+					     at->phase->key, cause.text, strrchr(at->logs, '/') + 1, at->name,
 					     p->g->options->output == NULL ? ", which --output keeps" : "");
 	}
 	return MEW_OK;
@@ -151,11 +154,12 @@ static int run_jobs(struct mew_commands *p, const struct place *at, uint64_t *ti
 	for (unsigned i = 0; i < at->jobs && list != NULL && jobs != NULL; i++) {
 		counts_of(at, i, jobs[i].counts, sizeof jobs[i].counts);
 		(void)snprintf(jobs[i].number, sizeof jobs[i].number, "%u", i);
-		describe(at, named > 0 ? json_string_value(json_array_get(at->phase->jobs, i % named)) : line, jobs[i].counts,
-			 jobs[i].number, &list[i]);
+		describe(at, named > 0 ? json_string_value(json_array_get(at->phase->jobs, i % named)) : line,
+			 jobs[i].counts, jobs[i].number, &list[i]);
 	}
 	if (list != NULL && jobs != NULL)
-		status = mew_command_run(list, at->jobs, p->g->options->host.timeout, p->g->options->host.cancelled, timed, &cause);
+		status = mew_command_run(list, at->jobs, p->g->options->host.timeout, p->g->options->host.cancelled,
+					 timed, &cause);
 	free(list);
 	free(jobs);
 	return status == MEW_OK ? MEW_OK : mew_error_set(err, MEW_E_BODY, "a job of %s %s", at->phase->key, cause.text);
@@ -179,15 +183,18 @@ static int check_required(const struct mew_command_phase *phase, const double *r
 		const struct mew_require *r = &phase->require[i];
 
 		if (isnan(required[i]))
-			return mew_error_set(err, MEW_E_BODY, "%s left no count \"%.40s\", which must be %s", phase->key, r->name, r->text);
+			return mew_error_set(err, MEW_E_BODY, "%s left no count \"%.40s\", which must be %s",
+					     phase->key, r->name, r->text);
 		if (mew_require_is_met(r->text, required[i]) != 1)
-			return mew_error_set(err, MEW_E_BODY, "%s did not do its job: \"%.40s\" is %.15g and must be %s", phase->key,
+			return mew_error_set(err, MEW_E_BODY,
+					     "%s did not do its job: \"%.40s\" is %.15g and must be %s", phase->key,
 					     r->name, required[i], r->text);
 	}
 	return MEW_OK;
 }
 
-static int take_counts(struct mew_commands *p, const struct place *at, struct mew_phase_result *out, struct mew_error *err)
+static int take_counts(struct mew_commands *p, const struct place *at, struct mew_phase_result *out,
+		       struct mew_error *err)
 {
 	const struct mew_command_phase *phase = at->phase;
 	double required[MEW_PLAN_COUNTS];
@@ -200,7 +207,8 @@ static int take_counts(struct mew_commands *p, const struct place *at, struct me
 		return MEW_OK;
 	strange = mew_scratch_unexpected(at->counts, at->jobs);
 	if (strange > 0 && at->jobs > 1)
-		return mew_error_set(err, MEW_E_BODY, "%s: %u records of counts are missing or too many; each of the %u jobs must leave "
+		return mew_error_set(err, MEW_E_BODY,
+				     "%s: %u records of counts are missing or too many; each of the %u jobs must leave "
 				     "the one that its MEW_COUNTS names", phase->key, strange, at->jobs);
 	for (unsigned i = 0; i < at->jobs; i++) {
 		char path[PATH_MAX];
@@ -211,13 +219,13 @@ static int take_counts(struct mew_commands *p, const struct place *at, struct me
 	}
 	for (size_t i = 0; i < phase->ncounts; i++)
 		if (isnan(out->counts[i]))
-			return mew_error_set(err, MEW_E_BODY, "%s left no count \"%.40s\": it is missing, not zero", phase->key,
-					     p->g->options->plan->counts[phase->counts[i]].name);
+			return mew_error_set(err, MEW_E_BODY, "%s left no count \"%.40s\": it is missing, not zero",
+					     phase->key, p->g->options->plan->counts[phase->counts[i]].name);
 	return check_required(phase, required, err);
 }
 
-int mew_phase_run(struct mew_commands *p, const struct mew_command_phase *phase, const struct mew_arm *arm, unsigned sample,
-		  struct mew_phase_result *out, struct mew_error *err)
+int mew_phase_run(struct mew_commands *p, const struct mew_command_phase *phase, const struct mew_arm *arm,
+		  unsigned sample, struct mew_phase_result *out, struct mew_error *err)
 {
 	uint64_t untimed = 0;
 	struct mew_error later;

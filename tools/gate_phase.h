@@ -32,7 +32,7 @@ struct mew_phase_result {
  *
  * Returns  MEW_OK, or MEW_E_BODY with a sentence about what it did not do
  */
-int mew_phase_run(struct mew_commands *p, const struct mew_command_phase *phase, const struct mew_arm *arm, unsigned sample,
-		  struct mew_phase_result *out, struct mew_error *err);
+int mew_phase_run(struct mew_commands *p, const struct mew_command_phase *phase, const struct mew_arm *arm,
+		  unsigned sample, struct mew_phase_result *out, struct mew_error *err);
 
 #endif

@@ -71,7 +71,8 @@ static int read_step(const struct reader *r, const char *member, const json_t *v
 	return MEW_OK;
 }
 
-static int read_steps(const struct reader *r, const json_t *phase, const char *member, bool timed, struct mew_steps *out)
+static int read_steps(const struct reader *r, const json_t *phase, const char *member, bool timed,
+		      struct mew_steps *out)
 {
 	const json_t *value = json_object_get(phase, member);
 	size_t n = value == NULL ? 0 : json_is_array(value) ? json_array_size(value) : 1;
@@ -162,7 +163,8 @@ static int check_env(const struct reader *r, json_t *phase, const char *member, 
 	return MEW_OK;
 }
 
-static int check_list(const struct reader *r, const json_t *phase, const char *member, const char *must, const json_t **out)
+static int check_list(const struct reader *r, const json_t *phase, const char *member, const char *must,
+		      const json_t **out)
 {
 	const json_t *list = json_object_get(phase, member);
 
@@ -185,7 +187,8 @@ static int check_list(const struct reader *r, const json_t *phase, const char *m
 
 static int check_members(const struct reader *r, json_t *phase)
 {
-	static const char *const known[] = { "name", "prepare", "run", "restore", "cold", "env", "env_base", "env_head", "counts",
+	static const char *const known[] = { "name", "prepare", "run", "restore", "cold", "env", "env_base", "env_head",
+					     "counts",
 					     "require", "artefacts", "jobs" };
 	const char *key;
 	json_t *value;
@@ -196,8 +199,8 @@ static int check_members(const struct reader *r, json_t *phase)
 		for (size_t i = 0; i < MEW_COUNTOF(known); i++)
 			is_known |= strcmp(key, known[i]) == 0;
 		if (!is_known)
-			return wrong(r, key, "one of name, prepare, run, restore, cold, env, env_base, env_head, counts, require, "
-					     "artefacts, jobs");
+			return wrong(r, key, "one of name, prepare, run, restore, cold, env, env_base, env_head, "
+					     "counts, require, artefacts, jobs");
 	}
 	if (json_object_get(phase, "cold") != NULL && !json_is_boolean(json_object_get(phase, "cold")))
 		return wrong(r, "cold", "true or false");
@@ -314,7 +317,8 @@ int mew_command_plan_read(const char *path, bool contention, struct mew_command_
 	if (out->tree == NULL && at.line <= 0)
 		return mew_error_errno(err, MEW_E_IO, "--command %.80s cannot be read", path);
 	if (out->tree == NULL)
-		return mew_error_set(err, MEW_E_INVALID, "%.80s is not sound JSON: line %d, column %d: %.60s; mend it there", path,
+		return mew_error_set(err, MEW_E_INVALID,
+				     "%.80s is not sound JSON: line %d, column %d: %.60s; mend it there", path,
 				     at.line, at.column, at.text);
 	(void)snprintf(r.where, sizeof r.where, "top level");
 	json_object_foreach(out->tree, key, value) {

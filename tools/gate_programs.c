@@ -1,6 +1,6 @@
 /*
- * gate_programs.c - a gate of benchmark programs: exact figures of both sides, then pairs of fresh processes until every
- * case is decided or the time is up.
+ * gate_programs.c - a gate of benchmark programs: exact figures of both sides, then pairs of fresh processes until
+ * every case is decided or the time is up.
  * Layer L6. The command's thread.
  */
 #include "config.h"

@@ -18,7 +18,8 @@
 
 static int damaged(struct mew_error *err, const char *where, const char *member, const char *must)
 {
-	return mew_error_set(err, MEW_E_INVALID, "samples.json is damaged: %.80s: \"%s\" must be %s; measure again", where, member, must);
+	return mew_error_set(err, MEW_E_INVALID, "samples.json is damaged: %.80s: \"%s\" must be %s; measure again",
+			     where, member, must);
 }
 
 /* --- the command line ------------------------------------------------------------------------------------------- */
@@ -60,14 +61,16 @@ static int read_arguments(struct mew_resumed *r, struct mew_error *err)
 			n = 0;
 	if (n == 0 || directory == NULL) {
 		free(argv);
-		return damaged(err, "top level", "arguments", "the command line of the run, and \"directory\" where it ran");
+		return damaged(err, "top level", "arguments",
+			       "the command line of the run, and \"directory\" where it ran");
 	}
 	r->argv = mew_gate_copy_arguments((int)n, argv);
 	r->argc = (int)n;
 	free(argv);
 	if (r->argv == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the arguments of the run");
-	return chdir(directory) == 0 ? MEW_OK : mew_error_errno(err, MEW_E_IO, "%.200s, where the run was started, cannot be entered", directory);
+	return chdir(directory) == 0 ? MEW_OK : mew_error_errno(err, MEW_E_IO, "%.200s, where the run was started, "
+									       "cannot be entered", directory);
 }
 
 int mew_gate_resume_open(const char *directory, struct mew_resumed *out, struct mew_error *err)
@@ -81,7 +84,8 @@ int mew_gate_resume_open(const char *directory, struct mew_resumed *out, struct 
 	(void)snprintf(path, sizeof path, "%s/samples.json", out->output);
 	out->tree = json_load_file(path, 0, &at);
 	if (out->tree == NULL)
-		return mew_error_set(err, MEW_E_INVALID, "--resume: %.200s holds no run that can go on: %.60s", path, at.text);
+		return mew_error_set(err, MEW_E_INVALID, "--resume: %.200s holds no run that can go on: %.60s", path,
+				     at.text);
 	if (json_integer_value(json_object_get(out->tree, "schema_version")) != MEW_GATE_SCHEMA)
 		return damaged(err, "top level", "schema_version", "1");
 	return read_arguments(out, err);
@@ -108,7 +112,8 @@ static int compare_identity(struct mew_gate *g, enum mew_side side, struct mew_e
 		return damaged(err, mew_side_name(side), "file", "the file that it was, with its \"hash\"");
 	if (strcmp(path, g->tools[side].path) == 0 && strcmp(hash, now) == 0)
 		return MEW_OK;
-	return mew_error_set(err, MEW_E_INVALID, "%s has changed since the run began (it was %.100s): its samples cannot be joined, begin anew",
+	return mew_error_set(err, MEW_E_INVALID, "%s has changed since the run began (it was %.100s): its samples "
+						 "cannot be joined, begin anew",
 			     mew_side_name(side), path);
 }
 
@@ -129,7 +134,8 @@ static int compare_phases(const struct mew_gate *g, struct mew_error *err)
 	if (was == NULL)
 		return damaged(err, "top level", "phases_hash", "the hash of what the phases file said");
 	return strcmp(was, now) == 0 ? MEW_OK :
-		mew_error_set(err, MEW_E_INVALID, "%.200s has changed since the run began: its samples cannot be joined, begin anew",
+		mew_error_set(err, MEW_E_INVALID,
+			      "%.200s has changed since the run began: its samples cannot be joined, begin anew",
 			      g->options->phases_file);
 }
 
@@ -141,7 +147,8 @@ int mew_gate_identify(struct mew_gate *g, struct mew_error *err)
 
 		if (g->options->phases_file != NULL) {
 			status = mew_tool_find(name, &g->tools[side], err);
-		} else if ((status = mew_tool_file(name, &g->tools[side], err)) != MEW_OK && g->options->resumed == NULL) {
+		} else if ((status = mew_tool_file(name, &g->tools[side], err)) != MEW_OK &&
+			   g->options->resumed == NULL) {
 			g->tools[side].path[0] = '\0'; /* starting it says better why it is no program */
 			status = MEW_OK;
 		}
@@ -179,9 +186,11 @@ const char *mew_gate_sameness(const struct mew_gate *g)
 
 /* --- observations ----------------------------------------------------------------------------------------------- */
 
-int mew_gate_read_observation(const json_t *from, const char *key, struct mew_gate_observation *out, struct mew_error *err)
+int mew_gate_read_observation(const json_t *from, const char *key, struct mew_gate_observation *out,
+			      struct mew_error *err)
 {
-	double base = json_number_value(json_object_get(from, "base_ns")), head = json_number_value(json_object_get(from, "head_ns"));
+	double base = json_number_value(json_object_get(from, "base_ns")),
+		head = json_number_value(json_object_get(from, "head_ns"));
 
 	*out = (struct mew_gate_observation){
 		.log_ratio = json_number_value(json_object_get(from, "log_ratio")),
@@ -190,10 +199,12 @@ int mew_gate_read_observation(const json_t *from, const char *key, struct mew_ga
 		.rounds = (unsigned)json_integer_value(json_object_get(from, "rounds")),
 		.disturbed = (unsigned)json_integer_value(json_object_get(from, "disturbed")),
 		.ties = (unsigned)json_integer_value(json_object_get(from, "ties")),
-		.cpu = json_object_get(from, "cpu") != NULL ? (int)json_integer_value(json_object_get(from, "cpu")) : -1,
+		.cpu = json_object_get(from, "cpu") != NULL ? (int)json_integer_value(json_object_get(from, "cpu")) :
+		       -1,
 		.head_first = json_is_true(json_object_get(from, "head_first")),
 	};
-	if (!json_is_number(json_object_get(from, "log_ratio")) || !(isfinite(base) && base > 0) || !(isfinite(head) && head > 0))
+	if (!json_is_number(json_object_get(from, "log_ratio")) || !(isfinite(base) && base > 0) ||
+	    !(isfinite(head) && head > 0))
 		return damaged(err, key, "observations", "complete pairs: a ratio and a time above 0 of each side");
 	return MEW_OK;
 }
@@ -226,7 +237,8 @@ static int continue_counts(struct mew_gate *g, struct mew_gate_case *c, const js
 	}
 	for (size_t pair = 0; pair < pairs && c->phase->ncounts > 0; pair++) {
 		for (size_t i = 0; i < c->phase->ncounts; i++) {
-			const json_t *list = json_object_get(counts, g->options->plan->counts[c->phase->counts[i]].name);
+			const json_t *list = json_object_get(counts,
+							     g->options->plan->counts[c->phase->counts[i]].name);
 
 			for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 				const json_t *value = json_array_get(json_array_get(list, pair), side);
@@ -276,7 +288,8 @@ static int continue_case(struct mew_gate *g, struct mew_gate_case *c, struct mew
 		if (status == MEW_OK && mew_gate_observe(&c->series, &o) != 0)
 			status = mew_error_set(err, MEW_E_NOMEM, "no memory for the observations of \"%s\"", c->key);
 		if (status == MEW_OK)
-			status = mew_gate_look(g, c, json_array_size(json_object_get(g->options->resumed, "cases")), err);
+			status = mew_gate_look(g, c, json_array_size(json_object_get(g->options->resumed, "cases")),
+					       err);
 		if (status != MEW_OK)
 			return status;
 		c->pair.loops = o.loops; /* equal iterations in all samples */

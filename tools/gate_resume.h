@@ -26,7 +26,8 @@ int mew_gate_resume_open(const char *directory, struct mew_resumed *out, struct 
 void mew_resumed_fini(struct mew_resumed *r);
 
 /* One pair out of a file; MEW_E_INVALID where a side lacks. */
-int mew_gate_read_observation(const json_t *from, const char *key, struct mew_gate_observation *out, struct mew_error *err);
+int mew_gate_read_observation(const json_t *from, const char *key, struct mew_gate_observation *out,
+			      struct mew_error *err);
 /* The case of a key in samples.json or summary.json; NULL: it has none. */
 const json_t *mew_gate_find_case(const json_t *tree, const char *key);
 

@@ -22,11 +22,13 @@ int mew_scratch_open(struct mew_scratch *s, const struct mew_gate *g, struct mew
 {
 	const char *parent = getenv("TMPDIR");
 	char real[PATH_MAX];
-	int n = snprintf(s->root, sizeof s->root, "%s/mew-gate-XXXXXX", parent != NULL && parent[0] == '/' ? parent : "/tmp");
+	int n = snprintf(s->root, sizeof s->root, "%s/mew-gate-XXXXXX",
+			 parent != NULL && parent[0] == '/' ? parent : "/tmp");
 
 	if (n >= (int)sizeof s->root || mkdtemp(s->root) == NULL) {
 		s->root[0] = '\0';
-		return mew_error_errno(err, MEW_E_IO, "no scratch folder can be made below %.80s: set TMPDIR to one that can be written",
+		return mew_error_errno(err, MEW_E_IO, "no scratch folder can be made below %.80s: set TMPDIR to one "
+						      "that can be written",
 				       parent != NULL ? parent : "/tmp");
 	}
 	if (g->options->output != NULL && realpath(g->options->output, real) == NULL)

@@ -95,7 +95,8 @@ static void become(const struct mew_command_run *r)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGINT, SIG_DFL);
 	(void)signal(SIGTERM, SIG_DFL);
-	if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(r->log, STDOUT_FILENO) < 0 || dup2(r->log, STDERR_FILENO) < 0 ||
+	if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(r->log, STDOUT_FILENO) < 0 ||
+	    dup2(r->log, STDERR_FILENO) < 0 ||
 	    chdir(r->directory) != 0)
 		_exit(126);
 	for (size_t i = 0; i < r->nenv; i++)
@@ -157,7 +158,8 @@ static int reap(struct child *children, size_t n, struct mew_error *err)
 	return running;
 }
 
-static int wait_all(struct child *children, size_t n, double timeout, const volatile int *cancelled, uint64_t start, struct mew_error *err)
+static int wait_all(struct child *children, size_t n, double timeout, const volatile int *cancelled, uint64_t start,
+		    struct mew_error *err)
 {
 	const struct timespec slice = { 0, SLICE_NS };
 	int running;
@@ -208,8 +210,8 @@ static void trace(const struct mew_command_run *list, const struct child *childr
 	}
 }
 
-int mew_command_run(const struct mew_command_run *list, size_t n, double timeout, const volatile int *cancelled, uint64_t *ns,
-		    struct mew_error *err)
+int mew_command_run(const struct mew_command_run *list, size_t n, double timeout, const volatile int *cancelled,
+		    uint64_t *ns, struct mew_error *err)
 {
 	struct child *children = calloc(n + 1, sizeof *children);
 	uint64_t start;

@@ -35,8 +35,8 @@ void mew_command_adopt(void);
  * ns         returned: from the first start to the last end
  * Returns    MEW_OK, or MEW_E_BODY with how the first one failed: "exited with code 3"
  */
-int mew_command_run(const struct mew_command_run *list, size_t n, double timeout, const volatile int *cancelled, uint64_t *ns,
-		    struct mew_error *err);
+int mew_command_run(const struct mew_command_run *list, size_t n, double timeout, const volatile int *cancelled,
+		    uint64_t *ns, struct mew_error *err);
 
 /* Kill and reap every process that a command left behind, in whatever group or session it is. */
 void mew_command_sweep(void);

@@ -34,7 +34,8 @@ static void put_value(struct mew_grid *t, const struct mew_metric *metric, doubl
 
 	if (isfinite(value)) {
 		mew_text_number(number, value, 4, true);
-		(void)snprintf(text, sizeof text, "%s%s", number, metric->kind == MEW_KIND_TIME && !metric->exact ? " ns" : "");
+		(void)snprintf(text, sizeof text, "%s%s", number,
+			       metric->kind == MEW_KIND_TIME && !metric->exact ? " ns" : "");
 	}
 	mew_grid_cell(t, MEW_STYLE_PLAIN, text);
 }
@@ -148,7 +149,8 @@ static void put_headline(struct mew_writer *w, const struct mew_view *view, cons
 	if (g->machines == 0) /* joining took none of its own */
 		(void)snprintf(seconds, sizeof seconds, ", %.1f s", g->seconds);
 	mew_write_text(w, "verdict: ");
-	mew_write_styled(w, view, g->outcome == MEW_OUTCOME_PASS ? MEW_STYLE_BOLD : mew_outcome_style(g->outcome), mew_gate_headline(g));
+	mew_write_styled(w, view, g->outcome == MEW_OUTCOME_PASS ? MEW_STYLE_BOLD : mew_outcome_style(g->outcome),
+			 mew_gate_headline(g));
 	(void)snprintf(text, sizeof text, "   (%zu case%s, %u %s%s)\n", g->ncases, g->ncases == 1 ? "" : "s",
 		       g->processes, mew_gate_pairs(g), seconds);
 	mew_write_text(w, text);

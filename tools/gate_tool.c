@@ -132,7 +132,8 @@ static int hash_file(struct mew_tool *tool, struct mew_error *err)
 	if (fd >= 0)
 		(void)close(fd);
 	if (n != 0)
-		return mew_error_errno(err, MEW_E_IO, "%.200s cannot be read, so it cannot be told from another", tool->path);
+		return mew_error_errno(err, MEW_E_IO, "%.200s cannot be read, so it cannot be told from another",
+				       tool->path);
 	tool->bytes = (uint64_t)tool->seen.st_size;
 	return MEW_OK;
 }
@@ -142,17 +143,20 @@ static int resolve(const char *line, char out[PATH_MAX], struct mew_error *err)
 	char word[PATH_MAX / 4], found[PATH_MAX];
 
 	if (!first_word(line, word, sizeof word))
-		return mew_error_set(err, MEW_E_INVALID, "\"%.80s\" must begin with a program: give variables by \"env\" in the phases "
+		return mew_error_set(err, MEW_E_INVALID,
+				     "\"%.80s\" must begin with a program: give variables by \"env\" in the phases "
 				     "file, and anything longer as a script", line);
 	if (!find_in_path(word, found, sizeof found))
-		return mew_error_set(err, MEW_E_INVALID, "%.120s is no program that can be run: give its path, or put it into PATH", word);
+		return mew_error_set(err, MEW_E_INVALID,
+				     "%.120s is no program that can be run: give its path, or put it into PATH", word);
 	for (int i = 0; i <= MOST_SHIMS; i++) {
 		if (realpath(found, out) == NULL)
 			return mew_error_errno(err, MEW_E_IO, "%.120s cannot be followed", found);
 		if (!behind_shim(out, found, sizeof found))
 			return MEW_OK;
 	}
-	return mew_error_set(err, MEW_E_INVALID, "%.120s leads from one shim to the next without an end: name the real file", word);
+	return mew_error_set(err, MEW_E_INVALID,
+			     "%.120s leads from one shim to the next without an end: name the real file", word);
 }
 
 int mew_tool_find(const char *line, struct mew_tool *out, struct mew_error *err)

@@ -20,8 +20,8 @@ struct mew_tool {
 };
 
 /*
- * Find the program that is the first word of a command line: by PATH, through symbolic links, and through shims (a small
- * script that does no more than `exec FILE "$@"`, as version managers have them).
+ * Find the program that is the first word of a command line: by PATH, through symbolic links, and through shims (a
+ * small script that does no more than `exec FILE "$@"`, as version managers have them).
  *
  * Returns  MEW_OK; MEW_E_INVALID or MEW_E_IO with a sentence that names the word
  */
@@ -30,7 +30,9 @@ int mew_tool_find(const char *line, struct mew_tool *out, struct mew_error *err)
 /* The same for a file that is named by its path. */
 int mew_tool_file(const char *path, struct mew_tool *out, struct mew_error *err);
 
-/* Is it the same file with the same contents? Otherwise the error says what changed. Returns MEW_OK or MEW_E_INVALID. */
+/*
+ * Is it the same file with the same contents? Otherwise the error says what changed. Returns MEW_OK or MEW_E_INVALID.
+ */
 int mew_tool_check(const char *line, struct mew_tool *tool, struct mew_error *err);
 
 #endif

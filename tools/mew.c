@@ -19,12 +19,17 @@ static const struct {
 	const char *usage, *help;
 } commands[] = {
 	{ "run", mew_cmd_run, "mew run [flags] BENCH...", "measure: tables, then files" },
-	{ "list", mew_cmd_list, "mew list [flags] BENCH...", "cases, labels, tags; -v: what works here and what disturbs" },
-	{ "compare", mew_cmd_compare, "mew compare BASE HEAD... [flags]", "saved results side by side; --gate decides" },
-	{ "gate", mew_cmd_gate, "mew gate --base OLD --head NEW", "is the head worse: a verdict by paired fresh processes" },
-	{ "calibrate", mew_cmd_calibrate, "mew calibrate BENCH [flags]", "what the gate can see here: noise floor, false alarms, power" },
+	{ "list", mew_cmd_list, "mew list [flags] BENCH...",
+	  "cases, labels, tags; -v: what works here and what disturbs" },
+	{ "compare", mew_cmd_compare, "mew compare BASE HEAD... [flags]",
+	  "saved results side by side; --gate decides" },
+	{ "gate", mew_cmd_gate, "mew gate --base OLD --head NEW",
+	  "is the head worse: a verdict by paired fresh processes" },
+	{ "calibrate", mew_cmd_calibrate, "mew calibrate BENCH [flags]",
+	  "what the gate can see here: noise floor, false alarms, power" },
 	{ "record", mew_cmd_record, "mew record [flags] -- CMD ...", "an unmodified program, whole: memory and CPU" },
-	{ "report", mew_cmd_report, "mew report FILE.mew.json [flags]", "any report from saved results; --dump lists every run" },
+	{ "report", mew_cmd_report, "mew report FILE.mew.json [flags]",
+	  "any report from saved results; --dump lists every run" },
 	{ "trace-check", mew_cmd_trace_check, "mew trace-check FILE", "is this trace sound" },
 };
 

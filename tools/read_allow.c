@@ -43,7 +43,8 @@ static int read_rule(const char *path, size_t i, json_t *rule, struct mew_allow 
 		for (size_t k = 0; k < MEW_COUNTOF(known); k++)
 			is_known |= strcmp(key, known[k]) == 0;
 		if (!is_known)
-			return damaged(err, path, i, "a rule has cases, metric, limit, reason and expires, nothing else");
+			return damaged(err, path, i,
+				       "a rule has cases, metric, limit, reason and expires, nothing else");
 	}
 	if (!take(rule, "cases", &out->cases) || !take(rule, "metric", &out->metric) || !take(rule, "limit", &limit) ||
 	    !take(rule, "reason", &out->reason) || !take(rule, "expires", &out->expires))
@@ -68,11 +69,13 @@ static json_t *parse(const char *path, struct mew_error *err)
 	} else {
 		bytes = fread(text, 1, MOST_BYTES, from);
 		if (ferror(from) != 0)
-			(void)mew_error_errno(err, MEW_E_IO, "cannot read %.80s; check that it is a file you may read", path);
+			(void)mew_error_errno(err, MEW_E_IO, "cannot read %.80s; check that it is a file you may read",
+					      path);
 		else if (bytes == MOST_BYTES)
 			(void)mew_error_set(err, MEW_E_INVALID, "%.80s is too large for a list of allow rules", path);
 		else if ((tree = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where)) == NULL)
-			(void)mew_error_set(err, MEW_E_INVALID, "%.80s is not sound JSON: line %d, column %d: %.60s; mend it there",
+			(void)mew_error_set(err, MEW_E_INVALID,
+					    "%.80s is not sound JSON: line %d, column %d: %.60s; mend it there",
 					    path, where.line, where.column, where.text);
 	}
 	free(text);
@@ -92,7 +95,8 @@ int mew_allow_read(const char *path, struct mew_allow_list *out, struct mew_erro
 		return cause.status;
 	}
 	if (!json_is_array(out->tree))
-		return mew_error_set(err, MEW_E_INVALID, "%.80s is not a list of allow rules: begin it with [ and a rule in { }", path);
+		return mew_error_set(err, MEW_E_INVALID,
+				     "%.80s is not a list of allow rules: begin it with [ and a rule in { }", path);
 	out->list = calloc(json_array_size(out->tree) + 1, sizeof *out->list);
 	if (out->list == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "%.80s: no memory for its rules", path);

@@ -16,8 +16,8 @@ struct mew_allow_list {
 };
 
 /*
- * Read a list of objects with cases, metric, limit, reason (all needed) and expires, all texts. A member of another name
- * is refused: "expire" would be a rule without an end.
+ * Read a list of objects with cases, metric, limit, reason (all needed) and expires, all texts. A member of another
+ * name is refused: "expire" would be a rule without an end.
  *
  * out      returned, freed by mew_allow_free() also after a failure; whether the rules are sound is mew_rules_check()'s
  * Returns  MEW_OK; MEW_E_IO, MEW_E_INVALID, MEW_E_NOMEM with a sentence that names the file and the rule

@@ -8,9 +8,9 @@
  * nothing more. hotpath.h is absent here because it poisons the very names that are defined.
  *
  * operator new and delete are not here. libstdc++'s call malloc and are counted there; those of jemalloc, tcmalloc and
- * mimalloc do not. Exporting them for everybody would cost more than it gives: a program that links libstdc++ statically
- * would take these for its own, and then have none behind them that can throw. They are in libmew_hooks_cxx (cxx.c),
- * preloaded where such an allocator is.
+ * mimalloc do not. Exporting them for everybody would cost more than it gives: a program that links libstdc++
+ * statically would take these for its own, and then have none behind them that can throw. They are in libmew_hooks_cxx
+ * (cxx.c), preloaded where such an allocator is.
  */
 #include "config.h"
 

@@ -70,7 +70,10 @@ struct mew_hooks_api {
 	 */
 	int (*selftest)(void);
 
-	/* At most one listener, beside that of mew_threads_api; NULL takes it away. Returns 0, or -1 when another one is there. Context: any thread. */
+	/*
+	 * At most one listener, beside that of mew_threads_api; NULL takes it away. Returns 0, or -1 when another one
+	 * is there. Context: any thread.
+	 */
 	int (*set_listener)(const struct mew_hooks_listener *listener);
 
 	/* How often RTLD_DEEPBIND was taken off a dlopen(): such a library would have missed the hooks. */

@@ -1,8 +1,8 @@
 /*
  * maps.c - mmap, munmap, mremap of the program, in front of those of the C library.
  * Below all layers; any thread, before main, inside malloc, in signal handlers. Each call ends in the system call
- * itself: an allocator maps memory before anything can be looked up, and a look-up would want its memory. What libc maps for
- * itself never comes here.
+ * itself: an allocator maps memory before anything can be looked up, and a look-up would want its memory. What libc
+ * maps for itself never comes here.
  */
 #include "config.h"
 

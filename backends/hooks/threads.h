@@ -1,7 +1,7 @@
 /*
- * threads.h - the struct through which libmew hears of new threads and modules: libmew_threads and libmew_hooks have it.
- * Below all layers: it knows libc alone. libmew finds mew_threads_api() through a weak symbol; of two libraries that
- * have it the first one in the process answers, and its wrappers are the ones that calls reach.
+ * threads.h - the struct through which libmew hears of new threads and modules: libmew_threads and libmew_hooks have
+ * it. Below all layers: it knows libc alone. libmew finds mew_threads_api() through a weak symbol; of two libraries
+ * that have it the first one in the process answers, and its wrappers are the ones that calls reach.
  */
 #ifndef MEW_THREADS_H
 #define MEW_THREADS_H
@@ -22,7 +22,10 @@ struct mew_threads_api {
 	unsigned version; /* MEW_THREADS_VERSION */
 	size_t size;      /* of this struct; members are added at the end only */
 
-	/* At most one listener, beside that of mew_hooks_api; NULL takes it away. Returns 0, or -1 when another one is there. Context: any thread. */
+	/*
+	 * At most one listener, beside that of mew_hooks_api; NULL takes it away. Returns 0, or -1 when another one is
+	 * there. Context: any thread.
+	 */
 	int (*set_listener)(const struct mew_hooks_listener *listener);
 
 	/* Do the program's calls of pthread_create come here? Context: any thread, not signal, not malloc. */

@@ -92,11 +92,15 @@ static void tell_one(const struct mew_hooks_listener *l, enum call call)
 	errno = saved;
 }
 
-/* The memory capture first on the way in and last on the way out: it then knows the thread whenever the other allocates. */
+/*
+ * The memory capture first on the way in and last on the way out: it then knows the thread whenever the other
+ * allocates.
+ */
 static void tell(enum call call)
 {
 	for (int i = 0; i < LISTENERS; i++)
-		tell_one(__atomic_load_n(&listeners[call == CALL_THREAD_EXIT ? LISTENERS - 1 - i : i], __ATOMIC_ACQUIRE), call);
+		tell_one(__atomic_load_n(&listeners[call == CALL_THREAD_EXIT ? LISTENERS - 1 - i : i],
+					 __ATOMIC_ACQUIRE), call);
 }
 
 /* The wrapped function behind this library, looked up once; two threads that look at once find the same. */
@@ -127,8 +131,8 @@ static struct start starts[STARTS];
 /* The raw call: a map of mew's own is none of the program's. */
 static struct start *map_start(void)
 {
-	long page = syscall(SYS_mmap, NULL, sizeof(struct start), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			    0L);
+	long page = syscall(SYS_mmap, NULL, sizeof(struct start), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0L);
 
 	return page == -1 ? NULL : (struct start *)page;
 }

@@ -50,7 +50,9 @@ struct mew_backend {
 	const char *name;  /* the row's `profiler` */
 	const char *help;  /* one line */
 	enum mew_pass pass;
-	/* Can this process do it now? Returns MEW_OK or a status with the text saying what is missing and the remedy. */
+	/*
+	 * Can this process do it now? Returns MEW_OK or a status with the text saying what is missing and the remedy.
+	 */
 	int (*probe)(struct mew_error *err);
 	int (*open)(struct mew_capture **out, const struct mew_capture_config *config, struct mew_error *err);
 	int (*thread_begin)(struct mew_capture *c, unsigned thread, struct mew_error *err);

@@ -1,12 +1,13 @@
 /*
  * mew/cmocka.h - tests of cmocka on the timeline of a traced run (`mew run --trace`, mew(1)).
- * Layer L0: needs nothing of mew but this file, neither mew.h nor a library. Include it after cmocka.h, in one file a group.
+ * Layer L0: needs nothing of mew but this file, neither mew.h nor a library. Include it after cmocka.h, in one file a
+ * group.
  *
  *     return mew_cmocka_run_group_tests(tests, group_setup, group_teardown);
  *
  * runs the group as cmocka_run_group_tests() does, with the same result. Where MEW_TRACE_DIR names a directory, each
- * set-up, test and teardown is also a slice there, in a process of its own on the timeline. Nothing that fails about that
- * fails a test.
+ * set-up, test and teardown is also a slice there, in a process of its own on the timeline. Nothing that fails about
+ * that fails a test.
  */
 #ifndef MEW_CMOCKA_H
 #define MEW_CMOCKA_H
@@ -86,10 +87,13 @@ static inline void mew_cmocka_slice_(const char *what, const char *name, int64_t
 {
 	int64_t at = mew_cmocka_.epoch_ns + start_ns - mew_cmocka_.zero_ns, length = mew_cmocka_now_() - start_ns;
 
-	(void)fprintf(mew_cmocka_.file, "{\"ph\":\"X\",\"pid\":%ld,\"tid\":1,\"cat\":\"%s\",\"name\":\"", (long)getpid(), what);
+	(void)fprintf(mew_cmocka_.file, "{\"ph\":\"X\",\"pid\":%ld,\"tid\":1,\"cat\":\"%s\",\"name\":\"",
+		      (long)getpid(), what);
 	mew_cmocka_text_(name);
-	(void)fprintf(mew_cmocka_.file, "\",\"ts\":\"%lld.%03d\",\"dur\":%lld.%03d,\"args\":{\"state\":\"%s\"}},\n", (long long)(at / 1000),
-		      (int)(at % 1000), (long long)((length > 0 ? length : 1) / 1000), (int)((length > 0 ? length : 1) % 1000), state);
+	(void)fprintf(mew_cmocka_.file, "\",\"ts\":\"%lld.%03d\",\"dur\":%lld.%03d,\"args\":{\"state\":\"%s\"}},\n",
+		      (long long)(at / 1000),
+		      (int)(at % 1000), (long long)((length > 0 ? length : 1) / 1000),
+		      (int)((length > 0 ? length : 1) % 1000), state);
 	(void)fflush(mew_cmocka_.file); /* a test may crash or fork */
 }
 
@@ -183,10 +187,13 @@ static inline int mew_cmocka_begin_file_(const char *group)
 		return 0;
 	mew_cmocka_.epoch_ns = mew_cmocka_epoch_();
 	mew_cmocka_.zero_ns = mew_cmocka_now_();
-	n = snprintf(path, sizeof path, "%s/cmocka-%ld-%llx.json", directory, (long)getpid(), (unsigned long long)mew_cmocka_.epoch_ns);
+	n = snprintf(path, sizeof path, "%s/cmocka-%ld-%llx.json", directory, (long)getpid(),
+		     (unsigned long long)mew_cmocka_.epoch_ns);
 	if (n < 0 || (size_t)n >= sizeof path || (mew_cmocka_.file = fopen(path, "wxe")) == NULL)
 		return 0;
-	(void)fprintf(mew_cmocka_.file, "[{\"ph\":\"M\",\"pid\":%ld,\"name\":\"process_name\",\"args\":{\"name\":\"cmocka: ", (long)getpid());
+	(void)fprintf(mew_cmocka_.file,
+		      "[{\"ph\":\"M\",\"pid\":%ld,\"name\":\"process_name\",\"args\":{\"name\":\"cmocka: ",
+		      (long)getpid());
 	mew_cmocka_text_(group);
 	(void)fprintf(mew_cmocka_.file, "\"}},\n{\"ph\":\"M\",\"pid\":%ld,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"tests\"}},\n",
 		      (long)getpid());

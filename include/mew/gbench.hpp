@@ -22,7 +22,7 @@ namespace mew_gbench {
 typedef benchmark::BenchmarkReporter::Run Run;
 typedef benchmark::MemoryManager::Result Memory;
 
-/* --- the memory pass of Google Benchmark: its console and JSON ----------------------------------------------------- */
+/* --- the memory pass of Google Benchmark: its console and JSON ---------------------------------------------------- */
 
 class Manager : public benchmark::MemoryManager {
 public:
@@ -104,7 +104,7 @@ inline void choose_manager(int threads)
 		benchmark::RegisterMemoryManager(p.pass == MEW_GUEST_ALONE && threads == 1 ? &manager() : nullptr);
 }
 
-/* --- edges --------------------------------------------------------------------------------------------------------- */
+/* --- edges -------------------------------------------------------------------------------------------------------- */
 
 typedef void (*Edge)(benchmark::State *);
 
@@ -138,7 +138,7 @@ inline void resume(benchmark::State *state, Edge real)
 	mew_guest_resume();
 }
 
-/* --- what differs between releases of Google Benchmark ------------------------------------------------------------- */
+/* --- what differs between releases of Google Benchmark ------------------------------------------------------------ */
 
 template <class R> auto outcome(const R &run, int) -> decltype(run.error_occurred, mew_guest_outcome())
 {
@@ -160,11 +160,13 @@ template <class R> auto why(const R &run, long) -> decltype(run.skip_message.c_s
 	return run.skip_message.c_str();
 }
 
-template <class R> auto memory_of(const R &run, int) -> decltype(*run.memory_result, static_cast<const Memory *>(nullptr))
+template <class R> auto memory_of(const R &run, int) -> decltype(*run.memory_result,
+								 static_cast<const Memory *>(nullptr))
 {
 	return run.memory_result;
 }
-template <class R> auto memory_of(const R &run, long) -> decltype(run.memory_result.memory_iterations, static_cast<const Memory *>(nullptr))
+template <class R> auto memory_of(const R &run, long) -> decltype(run.memory_result.memory_iterations,
+								  static_cast<const Memory *>(nullptr))
 {
 	return run.memory_result.memory_iterations > 0 ? &run.memory_result : nullptr;
 }
@@ -174,25 +176,29 @@ struct Room {
 	alignas(Memory) unsigned char bytes[sizeof(Memory)];
 };
 
-template <class R> auto set_memory(R &run, Room &room, const mew_guest_memory &m, int) -> decltype(*run.memory_result, void())
+template <class R> auto set_memory(R &run, Room &room, const mew_guest_memory &m,
+				   int) -> decltype(*run.memory_result, void())
 {
 	Memory *memory = reinterpret_cast<Memory *>(room.bytes);
 
 	Manager::fill(*memory, m);
 	run.memory_result = memory;
 }
-template <class R> auto set_memory(R &run, Room &, const mew_guest_memory &m, long) -> decltype(run.memory_result.memory_iterations, void())
+template <class R> auto set_memory(R &run, Room &, const mew_guest_memory &m,
+				   long) -> decltype(run.memory_result.memory_iterations, void())
 {
 	Manager::fill(run.memory_result, m);
 	run.memory_result.memory_iterations = run.iterations;
 }
 
 /*
- * Those with a pointer keep the results of a case's repetitions in an array that grows, and point into where it was. That
- * place was the case's until its next repetition began, so of all passes with a result there, also those of other cases
- * between (random interleaving), the last one before that repetition is meant. One that failed does not say where its was.
+ * Those with a pointer keep the results of a case's repetitions in an array that grows, and point into where it was.
+ * That place was the case's until its next repetition began, so of all passes with a result there, also those of other
+ * cases between (random interleaving), the last one before that repetition is meant. One that failed does not say where
+ * its was.
  */
-template <class R> auto renew(std::vector<R> &runs, std::vector<Room> &rooms, int) -> decltype(*runs[0].memory_result, void())
+template <class R> auto renew(std::vector<R> &runs, std::vector<Room> &rooms,
+			      int) -> decltype(*runs[0].memory_result, void())
 {
 	const std::vector<Manager::Kept> &results = manager().results;
 	size_t at = results.size();
@@ -210,7 +216,8 @@ template <class R> auto renew(std::vector<R> &runs, std::vector<Room> &rooms, in
 			runs[i].memory_result = nullptr;
 	}
 }
-template <class R> auto renew(std::vector<R> &runs, std::vector<Room> &, long) -> decltype(runs[0].memory_result.memory_iterations, void())
+template <class R> auto renew(std::vector<R> &runs, std::vector<Room> &,
+			      long) -> decltype(runs[0].memory_result.memory_iterations, void())
 {
 }
 
@@ -234,12 +241,13 @@ template <class S> bool takes_counts(long)
 	return false;
 }
 
-/* --- the reporter that stands before the program's ----------------------------------------------------------------- */
+/* --- the reporter that stands before the program's ---------------------------------------------------------------- */
 
 class Reporter : public benchmark::BenchmarkReporter {
 public:
 	Reporter(benchmark::BenchmarkReporter &inner, int pass, bool is_file)
-		: inner_(inner), pass_(pass), is_file_(is_file), console_(dynamic_cast<benchmark::ConsoleReporter *>(&inner) != nullptr)
+		: inner_(inner), pass_(pass), is_file_(is_file),
+		console_(dynamic_cast<benchmark::ConsoleReporter *>(&inner) != nullptr)
 	{
 		SetOutputStream(&inner.GetOutputStream());
 		SetErrorStream(&inner.GetErrorStream());
@@ -303,7 +311,8 @@ private:
 	}
 	static double nanoseconds(benchmark::TimeUnit unit)
 	{
-		return unit == benchmark::kSecond ? 1e9 : unit == benchmark::kMillisecond ? 1e6 : unit == benchmark::kMicrosecond ? 1e3 : 1;
+		return unit == benchmark::kSecond ? 1e9 : unit == benchmark::kMillisecond ? 1e6 :
+		       unit == benchmark::kMicrosecond ? 1e3 : 1;
 	}
 	static void tell_run(Run &run, Room &room)
 	{
@@ -326,13 +335,15 @@ private:
 		r.repetition = run.repetition_index > 0 ? static_cast<unsigned>(run.repetition_index) : 0;
 		r.real_ns = aggregate ? run.GetAdjustedRealTime() * nanoseconds(run.time_unit) * r.threads :
 					run.real_accumulated_time * 1e9;
-		r.cpu_ns = aggregate ? run.GetAdjustedCPUTime() * nanoseconds(run.time_unit) * r.threads : run.cpu_accumulated_time * 1e9;
+		r.cpu_ns = aggregate ? run.GetAdjustedCPUTime() * nanoseconds(run.time_unit) * r.threads :
+			   run.cpu_accumulated_time * 1e9;
 		r.counters = counters.data();
 		r.ncounters = counters.size();
 		if (mew_guest_report(&r, &m) == 0)
 			return;
 		set_memory(run, room, m, 0);
-		run.allocs_per_iter = m.iterations > 0 ? static_cast<double>(m.allocations) / static_cast<double>(m.iterations) : 0;
+		run.allocs_per_iter = m.iterations > 0 ?
+				      static_cast<double>(m.allocations) / static_cast<double>(m.iterations) : 0;
 	}
 	/* The console's reporter knows nothing of memory: there it is counters. */
 	static void show_memory(Run &run)
@@ -343,7 +354,8 @@ private:
 			return;
 		run.counters["allocs/iter"] = benchmark::Counter(run.allocs_per_iter);
 		if (m->num_allocs > 0)
-			run.counters["bytes/iter"] = benchmark::Counter(static_cast<double>(m->total_allocated_bytes) * run.allocs_per_iter /
+			run.counters["bytes/iter"] =
+				benchmark::Counter(static_cast<double>(m->total_allocated_bytes) * run.allocs_per_iter /
 									static_cast<double>(m->num_allocs));
 		else
 			run.counters["bytes/iter"] = benchmark::Counter(0);
@@ -398,7 +410,8 @@ inline benchmark::BenchmarkReporter *keep(std::unique_ptr<benchmark::BenchmarkRe
 }
 
 /* RunSpecifiedBenchmarks(), with mew's reporter before the one that shows the results. */
-inline size_t run(benchmark::BenchmarkReporter *display, benchmark::BenchmarkReporter *file, const std::string &spec, RunAll real)
+inline size_t run(benchmark::BenchmarkReporter *display, benchmark::BenchmarkReporter *file, const std::string &spec,
+		  RunAll real)
 {
 	static benchmark::BenchmarkReporter *usual;
 	benchmark::JSONReporter json;
@@ -421,7 +434,7 @@ inline size_t run(benchmark::BenchmarkReporter *display, benchmark::BenchmarkRep
 
 } /* namespace mew_gbench */
 
-/* --- link-time wrapping: the linker sends the program's calls to __wrap_X, and __real_X is Google Benchmark's ------- */
+/* --- link-time wrapping: the linker sends the program's calls to __wrap_X, and __real_X is Google Benchmark's ----- */
 
 #ifndef MEW_GBENCH_INTERPOSES
 
@@ -452,9 +465,12 @@ size_t real_run(benchmark::BenchmarkReporter *, benchmark::BenchmarkReporter *, 
 	}
 MEW_GBENCH_RUN_(run_0, (), "v", nullptr, nullptr, benchmark::GetBenchmarkFilter())
 MEW_GBENCH_RUN_(run_s, (std::string s), MEW_GBENCH_STRING_, nullptr, nullptr, s)
-MEW_GBENCH_RUN_(run_d, (benchmark::BenchmarkReporter * d), "PNS_17BenchmarkReporterE", d, nullptr, benchmark::GetBenchmarkFilter())
-MEW_GBENCH_RUN_(run_ds, (benchmark::BenchmarkReporter * d, std::string s), "PNS_17BenchmarkReporterE" MEW_GBENCH_STRING_, d, nullptr, s)
-MEW_GBENCH_RUN_(run_df, (benchmark::BenchmarkReporter * d, benchmark::BenchmarkReporter *f), "PNS_17BenchmarkReporterES1_", d, f,
+MEW_GBENCH_RUN_(run_d, (benchmark::BenchmarkReporter * d), "PNS_17BenchmarkReporterE", d, nullptr,
+		benchmark::GetBenchmarkFilter())
+MEW_GBENCH_RUN_(run_ds, (benchmark::BenchmarkReporter * d, std::string s),
+		"PNS_17BenchmarkReporterE" MEW_GBENCH_STRING_, d, nullptr, s)
+MEW_GBENCH_RUN_(run_df, (benchmark::BenchmarkReporter * d, benchmark::BenchmarkReporter *f),
+		"PNS_17BenchmarkReporterES1_", d, f,
 		benchmark::GetBenchmarkFilter())
 MEW_GBENCH_RUN_(run_dfs, (benchmark::BenchmarkReporter * d, benchmark::BenchmarkReporter *f, std::string s),
 		"PNS_17BenchmarkReporterES1_" MEW_GBENCH_STRING_, d, f, s)

@@ -83,8 +83,8 @@ MEW_GUEST_API int mew_guest_has_edges(void);
 MEW_GUEST_API int mew_guest_can_count(const char **why);
 
 /*
- * A pass that the framework makes for memory alone, on one thread. Between the two calls the loop is counted from edge to
- * edge; everything between them where no edge was ever seen.
+ * A pass that the framework makes for memory alone, on one thread. Between the two calls the loop is counted from edge
+ * to edge; everything between them where no edge was ever seen.
  *
  * out      of the loop, or of the whole pass; zeroes when nothing could be counted
  * Returns  1 counted from edge to edge, 0 as a whole, -1 not counted

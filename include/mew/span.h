@@ -90,8 +90,8 @@ MEW_API void mew_span_on_failure(mew_span_failure_fn *handler, void *data);
  * n is evaluated once. Budgets nest. A block that is left by break, return, goto or an exception is closed without a
  * verdict; continue ends it with one. Where nothing can be counted the handler is called too, with a status, since a
  * budget that was not checked is not a pass. Exempt are blocks in a benchmark's body where mew itself has the hooks or
- * put them aside: in the window of a memory pass (its warm-up checks them), and in the passes of mew_main() and `mew run`
- * for time and CPU, which run at the native speed of malloc.
+ * put them aside: in the window of a memory pass (its warm-up checks them), and in the passes of mew_main() and `mew
+ * run` for time and CPU, which run at the native speed of malloc.
  */
 #define mew_assert_allocs_le(n) MEW_BUDGET_IN_(n, MEW_JOIN_(mew_budget_, __LINE__))
 #define mew_assert_no_alloc mew_assert_allocs_le(0)

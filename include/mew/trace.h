@@ -3,9 +3,10 @@
  * Layer L0. Where no trace is asked for, each of these is one load and one branch.
  *
  * Names are not copied: they are literals, or come from mew_trace_name(). Times are nanoseconds of mew_trace_now().
- * Records wait in a ring of fixed size for each thread and are written between the bodies of benchmarks and at exit; what
- * does not fit is dropped and counted. Nothing here allocates or takes a lock, but for mew_trace_name(). In a child made by
- * fork(), which may leave by _exit() or a signal, each record is written at once instead, by system calls.
+ * Records wait in a ring of fixed size for each thread and are written between the bodies of benchmarks and at exit;
+ * what does not fit is dropped and counted. Nothing here allocates or takes a lock, but for mew_trace_name(). In a
+ * child made by fork(), which may leave by _exit() or a signal, each record is written at once instead, by system
+ * calls.
  */
 #ifndef MEW_TRACE_H
 #define MEW_TRACE_H
@@ -50,8 +51,8 @@ MEW_API int mew_stream_put_(const char *stream, const char *name, uint64_t start
  * A stretch of the calling thread's time. Sections nest; one that overlaps its neighbour in part is drawn on a line of
  * its own. Both ends are to be on one thread: one that ends on another is drawn on a line of its own, and stays open on
  * the thread it began on. One that is never ended, since a longjmp or a failed assertion left it, ends
- * where one around it ends, or the body, or the thread, and is marked `unfinished`. Context: any thread, also in a timing
- * loop.
+ * where one around it ends, or the body, or the thread, and is marked `unfinished`. Context: any thread, also in a
+ * timing loop.
  */
 static inline struct mew_section mew_section_begin(const char *name)
 {
