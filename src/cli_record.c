@@ -10,6 +10,7 @@
 #include "environment.h"
 #include "error.h"
 #include "os.h"
+#include "record_ends.h"
 #include "record_read.h"
 #include "record_target.h"
 #include "record_trace.h"
@@ -26,14 +27,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ASK_MS 10        /* between looks for an end that no descriptor tells of */
 #define LAST_ENDS_MS 200 /* a pipeline's last parts end about when the shell that waits for them does */
 
 #define LEFT_OUT_LINES 8
@@ -47,8 +45,7 @@ struct recording {
 	struct rlimit files;          /* of open descriptors, and what ends of children mean: as mew found them */
 	struct sigaction children;
 	int pid, wait_status;
-	int ends;       /* an epoll of the ends of processes that are no children of ours; -1: none */
-	size_t nwatched; /* processes of the recorder that were looked at for it */
+	struct mew_record_ends ends;
 	bool opened; /* the windows at orders.from_ns, of the processes that there were */
 	uint64_t started_ns, ended_ns;
 	struct mew_record_trace *trace; /* NULL: none is asked for */
@@ -169,69 +166,6 @@ static int until_window(const struct recording *r)
 	return now >= r->orders.from_ns ? 0 : (int)((r->orders.from_ns - now) / 1000000 + 1);
 }
 
-/*
- * The end of a process that is no child of ours, also of one that nobody waits for: it stays a zombie for as long as
- * its parent, or for good where init does not reap. By a descriptor, and where there is none, by asking.
- */
-static void watch_ends(struct recording *r)
-{
-	for (; r->nwatched < r->recorder.n; r->nwatched++) {
-		struct mew_recording *g = &r->recorder.list[r->nwatched];
-		struct epoll_event event = { .events = EPOLLIN };
-
-		if (g->pid == r->pid)
-			continue;
-		g->end = (int)syscall(SYS_pidfd_open, g->pid, 0);
-		if (g->end >= 0 && epoll_ctl(r->ends, EPOLL_CTL_ADD, g->end, &event) != 0) {
-			(void)close(g->end);
-			g->end = -1;
-		}
-	}
-}
-
-static bool is_gone(const struct mew_recording *g, int wait_ms)
-{
-	struct pollfd end = { .fd = g->end, .events = POLLIN };
-
-	if (g->end < 0)
-		return kill(g->pid, 0) != 0 && errno == ESRCH;
-	return poll(&end, 1, wait_ms) == 1;
-}
-
-/* How long until somebody has to be asked; -1: nobody. */
-static int until_asked(const struct recording *r)
-{
-	for (size_t i = 0; i < r->recorder.n; i++) {
-		const struct mew_recording *g = &r->recorder.list[i];
-
-		if (g->ended_ns == 0 && g->end < 0 && g->pid != r->pid)
-			return ASK_MS;
-	}
-	return -1;
-}
-
-/* Processes of --follow that ended are noted as soon as that is seen: it is the end of their window. */
-static void note_ends(struct recording *r, int wait_ms)
-{
-	uint64_t now = mew_os_now_ns(), until = now + (uint64_t)wait_ms * 1000000;
-
-	for (size_t i = 0; i < r->recorder.n; i++) {
-		struct mew_recording *g = &r->recorder.list[i];
-		bool gone;
-
-		if (g->ended_ns != 0 || g->pid == r->pid)
-			continue;
-		gone = is_gone(g, now < until ? (int)((until - now) / 1000000) : 0);
-		now = wait_ms > 0 ? mew_os_now_ns() : now; /* behind the wait: that is when it was seen */
-		if (!gone)
-			continue;
-		g->ended_ns = now;
-		if (g->end >= 0)
-			(void)close(g->end);
-		g->end = -1;
-	}
-}
-
 /* Of two times to wait, the one that ends first; less than 0 never does. */
 static int sooner(int a, int b)
 {
@@ -242,12 +176,12 @@ static int sooner(int a, int b)
 static int wait_for_command(struct recording *r, int signals, struct mew_error *err)
 {
 	struct pollfd waits[] = { { .fd = signals, .events = POLLIN }, { .fd = r->recorder.listener, .events = POLLIN },
-				  { .fd = r->ends, .events = POLLIN } };
+				  { .fd = r->ends.fd, .events = POLLIN } };
 	int status = MEW_OK;
 	bool opens;
 
 	for (;;) {
-		int wait = sooner(until_window(r), until_asked(r));
+		int wait = sooner(until_window(r), mew_record_ends_due(&r->ends, &r->recorder));
 
 		if (r->trace != NULL)
 			wait = sooner(wait, MEW_RECORD_TICK_MS);
@@ -257,7 +191,6 @@ static int wait_for_command(struct recording *r, int signals, struct mew_error *
 		opens = until_window(r) == 0; /* before the look at who is there: later ones know it by themselves */
 		if (status == MEW_OK)
 			status = mew_recorder_accept(&r->recorder, err);
-		watch_ends(r);
 		if (r->trace != NULL) {
 			mew_record_trace_look(r->trace, &r->recorder);
 			mew_cli_trace_tick();
@@ -267,15 +200,14 @@ static int wait_for_command(struct recording *r, int signals, struct mew_error *
 			r->opened = true;
 		}
 		pass_signals(r, signals);
-		note_ends(r, 0);
+		mew_record_ends_look(&r->ends, &r->recorder, 0);
 		if (waitpid(r->pid, &r->wait_status, WNOHANG) == r->pid)
 			break;
 	}
 	r->ended_ns = mew_os_now_ns();
 	if (status == MEW_OK)
 		status = mew_recorder_accept(&r->recorder, err);
-	watch_ends(r);
-	note_ends(r, LAST_ENDS_MS);
+	mew_record_ends_look(&r->ends, &r->recorder, LAST_ENDS_MS);
 	for (size_t i = 0; i < r->recorder.n; i++)
 		if (r->recorder.list[i].pid == r->pid)
 			r->recorder.list[i].ended_ns = r->ended_ns;
@@ -309,12 +241,13 @@ static int run(struct recording *r, struct mew_error *err)
 	signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return mew_error_errno(err, MEW_E_IO, "no descriptor to wait for the command");
-	r->ends = epoll_create1(EPOLL_CLOEXEC);
+	mew_record_ends_init(&r->ends);
 	r->started_ns = mew_os_now_ns();
 	if (r->cli->start_after > 0)
 		r->orders.from_ns = r->started_ns + (uint64_t)(r->cli->start_after * 1e9);
 	mew_record_put_orders(&r->orders, r->told, sizeof r->told);
 	status = start(r, &before, err);
+	r->ends.command = r->pid;
 	(void)sigaction(SIGINT, &ignore, &interrupt);
 	(void)sigaction(SIGQUIT, &ignore, &quit);
 	if (status == MEW_OK)
@@ -322,8 +255,7 @@ static int run(struct recording *r, struct mew_error *err)
 	(void)sigaction(SIGINT, &interrupt, NULL);
 	(void)sigaction(SIGQUIT, &quit, NULL);
 	(void)close(signals);
-	if (r->ends >= 0)
-		(void)close(r->ends);
+	mew_record_ends_fini(&r->ends);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	return status;
 }
