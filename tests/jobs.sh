@@ -27,7 +27,7 @@ fi
 run "$mew" run --jobs x "$bench"
 complains "a count that is none" 2 '--jobs: "x" is not a whole number'
 run "$mew" run --jobs 257 "$bench"
-complains "more than there may be" 2 'at most 256'
+complains "more than there may be" 2 'from 0 to 256'
 run "$mew" run --gbench-program --memory --jobs 2 "$bench"
 complains "not with programs of Google Benchmark" 2 'leave it out'
 run "$mew" run $fast --jobs 0 -t order "$bench"
