@@ -84,9 +84,14 @@ if [ "$(id -u)" = 0 ]; then
 	check "... and a trace that it cannot write to" 0 '^first' './drops cannot write its part (did it drop its privileges?)'
 	[ "$(grep -c 'drop its privileges' err)" = 1 ]
 	result "... which is said once" $?
-	chown 65534 ./drops && chmod 4755 ./drops
-	measure ./drops
-	complains "with privileges of its file" 2 './drops runs with the privileges of its file'
+	case $flags in
+	*REENTERS*) skip "with privileges of its file" "this release executes such a program again without end, with or without mew" ;;
+	*)
+		chown 65534 ./drops && chmod 4755 ./drops
+		measure ./drops
+		complains "with privileges of its file" 2 './drops runs with the privileges of its file'
+		;;
+	esac
 else
 	skip "without privileges" "needs root, to drop it"
 fi
