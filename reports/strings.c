@@ -6,17 +6,16 @@
 
 #include "strings.h"
 
+#include "fnv.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 static uint32_t *slot_of(const struct mew_strings *s, const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-	size_t at;
+	uint64_t h = mew_fnv_bytes(MEW_FNV_START, text, strlen(text));
+	size_t at = (size_t)(h ^ h >> 29) & (s->nslots - 1);
 
-	for (const char *p = text; *p != '\0'; p++)
-		h = (h ^ (unsigned char)*p) * 0x100000001b3u;
-	at = (size_t)(h ^ h >> 29) & (s->nslots - 1);
 	while (s->slots[at] != 0 && strcmp(s->all[s->slots[at] - 1], text) != 0)
 		at = (at + 1) & (s->nslots - 1);
 	return &s->slots[at];

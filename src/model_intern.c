@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fnv.h"
 #include "model_private.h"
 
 #define FIRST_SIZE ((size_t)64)
@@ -25,9 +26,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u; /* FNV-1a */
-	return mix(hash, 0);
+	return mix(mew_fnv_bytes(hash, text, strlen(text)), 0);
 }
 
 /* The upper half of a product: the tables use the low bits of this, which must depend on every bit of `hash`. */

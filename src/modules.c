@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "fnv.h"
 #include "image.h"
 #include "kept.h"
 
@@ -159,14 +160,10 @@ static const char *module_path(const char *name, uintptr_t code, char buffer[LIN
 
 /* --- known files -------------------------------------------------------------------------------------------------- */
 
-/* FNV-1a over the functions' addresses and sizes, as the search table has them. */
+/* Over the functions' addresses and sizes, as the search table has them. */
 static uint64_t fingerprint(const struct mew_ehframe *frames)
 {
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (size_t i = 0; i < frames->header.size; i++)
-		h = (h ^ frames->header.bytes[i]) * 0x100000001b3u;
-	return h;
+	return mew_fnv_bytes(MEW_FNV_START, frames->header.bytes, frames->header.size);
 }
 
 static struct known *find_known(const struct mew_module_map *map, uint64_t print)

@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "error.h"
+#include "fnv.h"
 #include "gate.h"
 #include "stats.h"
 #include "symbolise.h"
@@ -90,17 +91,15 @@ const char *mew_calibration_misfit(const struct mew_calibration *c, const struct
 	return NULL;
 }
 
-/* FNV-1a over the texts and their ends: the file's name needs no more than to differ where the identity does. */
+/* Over the texts and their ends: the file's name needs no more than to differ where the identity does. */
 static uint64_t hash_of(const struct mew_calibration *c)
 {
-	uint64_t h = 0xcbf29ce484222325u;
+	uint64_t h = MEW_FNV_START;
 
 	for (size_t i = 0; i < MEW_CALIBRATION_IDENTITY; i++) {
 		const char *s = c->identity[i] != NULL ? c->identity[i] : "";
 
-		do
-			h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-		while (*s++ != '\0');
+		h = mew_fnv_bytes(h, s, strlen(s) + 1);
 	}
 	return h;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "fnv.h"
 #include "pace.h"
 
 struct reader {
@@ -290,16 +291,14 @@ static int read_list(struct reader *r, const char *member, const json_t *list, b
 	return MEW_OK;
 }
 
-/* Blanks and the order of members say nothing. FNV-1a. */
+/* Blanks and the order of members say nothing. */
 static int take_hash(struct mew_command_plan *plan, struct mew_error *err)
 {
 	char *text = json_dumps(plan->tree, JSON_COMPACT | JSON_SORT_KEYS);
 
 	if (text == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the phases");
-	plan->hash = UINT64_C(0xcbf29ce484222325);
-	for (const char *at = text; *at != '\0'; at++)
-		plan->hash = (plan->hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+	plan->hash = mew_fnv_bytes(MEW_FNV_START, text, strlen(text));
 	free(text);
 	return MEW_OK;
 }

@@ -7,6 +7,7 @@
 #include "gate_tool.h"
 
 #include "error.h"
+#include "fnv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,11 +123,10 @@ static int hash_file(struct mew_tool *tool, struct mew_error *err)
 	unsigned char block[16384];
 	ssize_t n = -1;
 
-	tool->hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a, by Fowler, Noll and Vo: tells files apart, no more */
+	tool->hash = MEW_FNV_START;
 	if (fd >= 0 && fstat(fd, &tool->seen) == 0)
 		while ((n = read(fd, block, sizeof block)) > 0)
-			for (ssize_t i = 0; i < n; i++)
-				tool->hash = (tool->hash ^ block[i]) * UINT64_C(0x100000001b3);
+			tool->hash = mew_fnv_bytes(tool->hash, block, (size_t)n);
 	if (n == 0)
 		read_build_id(fd, tool->build_id);
 	if (fd >= 0)
