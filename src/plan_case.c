@@ -40,13 +40,20 @@ static bool is_measured(const struct mew_plan_pass *r, const struct mew_plan_cas
 	return false;
 }
 
-static void fail(struct mew_plan_pass *r, struct mew_plan_case *c, int status, const char *reason)
+/* Returns the row that failed; NULL for none, as where an interrupt ends the run. */
+static struct mew_case *fail(struct mew_plan_pass *r, struct mew_plan_case *c, int status, const char *reason)
 {
-	struct mew_case *row = mew_plan_row(r, c);
+	struct mew_case *row;
 
+	if (status == MEW_E_BUSY && is_measured(r, c)) {
+		r->stopped = true;
+		return NULL;
+	}
+	row = mew_plan_row(r, c);
 	if (row != NULL)
 		mew_model_fail(r->model, row, r->kind, status, reason);
 	c->dead = true;
+	return row;
 }
 
 struct mew_case *mew_plan_block(struct mew_plan_pass *r, struct mew_plan_case *c, const struct mew_request *rq)
@@ -71,10 +78,8 @@ struct mew_case *mew_plan_block(struct mew_plan_pass *r, struct mew_plan_case *c
 	mew_model_free(piece);
 	if (status == MEW_OK)
 		row = mew_plan_row(r, c);
-	else if (status == MEW_E_BUSY && is_measured(r, c))
-		r->stopped = true;
 	else
-		fail(r, c, status, err.text);
+		(void)fail(r, c, status, err.text);
 	return row;
 }
 
@@ -88,27 +93,23 @@ bool mew_plan_go_on(struct mew_plan_pass *r, const struct mew_plan_case *c)
 
 void mew_plan_open_case(struct mew_plan_pass *r, struct mew_plan_case *c)
 {
-	struct mew_case *row;
+	struct mew_case *failed;
 	struct mew_error err;
 	char *said;
 	int status;
 
 	if (!mew_plan_go_on(r, c))
 		return;
-	row = mew_plan_row(r, c);
+	(void)mew_plan_row(r, c);
 	status = r->d->open(r->d->data, c->item, r->pass, &err);
 	c->open = status == MEW_OK;
-	if (status == MEW_OK)
+	failed = status != MEW_OK ? fail(r, c, status, err.text) : NULL;
+	if (failed == NULL || r->d->said == NULL)
 		return;
-	if (status == MEW_E_BUSY && is_measured(r, c)) {
-		r->stopped = true;
-		return;
-	}
-	said = r->d->said != NULL ? r->d->said(r->d->data) : NULL;
-	if (row != NULL && said != NULL)
-		row->output = mew_model_string(r->model, said);
+	said = r->d->said(r->d->data);
+	if (said != NULL)
+		failed->output = mew_model_string(r->model, said);
 	free(said);
-	fail(r, c, status, err.text);
 }
 
 void mew_plan_close_case(struct mew_plan_pass *r, struct mew_plan_case *c)
@@ -120,7 +121,7 @@ void mew_plan_close_case(struct mew_plan_pass *r, struct mew_plan_case *c)
 		char text[sizeof err.text + 16];
 
 		(void)snprintf(text, sizeof text, "teardown: %s", err.text);
-		fail(r, c, status, text);
+		(void)fail(r, c, status, text);
 	}
 	c->open = false;
 }
