@@ -229,40 +229,42 @@ static size_t count_cases(const struct mew_entry *e)
 	return n;
 }
 
+/* The key of a case, to be freed; NULL without memory. */
+static char *key_of(const struct mew_entry *e, size_t i)
+{
+	char *key;
+	int made = e->cases != NULL ? asprintf(&key, "%s/case:%zu", e->name, i) : asprintf(&key, "%s", e->name);
+
+	return made < 0 ? NULL : key;
+}
+
 static int add_cases(struct mew_catalogue *c, const struct mew_entry *e, struct mew_error *err)
 {
 	size_t n = count_cases(e);
 
 	for (size_t i = 0; i < n; i++) {
 		struct mew_item *item = &c->items[c->n];
-		int made;
 
-		*item = (struct mew_item){ .entry = e, .case_index = i, .label = e->cases != NULL ? e->cases[i] : NULL };
-		made = e->cases != NULL ? asprintf(&item->key, "%s/case:%zu", e->name, i) :
-		       asprintf(&item->key, "%s", e->name);
-		if (made < 0) {
-			item->key = NULL;
+		*item = (struct mew_item){ .entry = e, .key = key_of(e, i), .case_index = i,
+					   .label = e->cases != NULL ? e->cases[i] : NULL };
+		if (item->key == NULL)
 			return mew_error_set(err, MEW_E_NOMEM, "no memory for the cases of \"%s\"", e->name);
-		}
 		c->n++;
 	}
 	return MEW_OK;
 }
 
-/* Is `key` that of one of the entry's cases? */
+/* Is `key` that of one of the family's cases? */
 static bool has_key(const struct mew_entry *e, const char *key)
 {
-	size_t length = strlen(e->name);
-	char *want;
+	size_t n = strncmp(key, e->name, strlen(e->name)) == 0 ? count_cases(e) : 0;
 	bool found = false;
 
-	if (e->cases == NULL || strncmp(key, e->name, length) != 0)
-		return false;
-	for (size_t i = 0; i < count_cases(e) && !found; i++) {
-		if (asprintf(&want, "/case:%zu", i) < 0)
-			return false;
-		found = strcmp(key + length, want) == 0;
-		free(want);
+	for (size_t i = 0; i < n && !found; i++) {
+		char *own = key_of(e, i);
+
+		found = own != NULL && strcmp(own, key) == 0;
+		free(own);
 	}
 	return found;
 }
