@@ -275,10 +275,10 @@ static int read_one(struct recording *r, const struct mew_recording *g)
 {
 	size_t before = r->model->ncases;
 	struct mew_error err;
-	int status = mew_recording_read(g, &r->orders, r->orders.from_ns, r->model, &err);
+	int status = mew_recording_read(g, &r->orders, r->model, &err);
 
 	if (status == MEW_OK && r->trace != NULL)
-		status = mew_record_trace_write(r->trace, g, &r->orders, r->orders.from_ns,
+		status = mew_record_trace_write(r->trace, g, &r->orders,
 						r->model->ncases > before ? &r->model->cases[before] : NULL, &err);
 	if (status == MEW_OK)
 		return MEW_EXIT_FINE;

@@ -455,8 +455,8 @@ bool mew_recording_opened(const struct mew_recording *g, const struct mew_record
 	       mew_record_window_opened(&root, o);
 }
 
-int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, uint64_t from_ns,
-		       struct mew_model *m, struct mew_error *err)
+int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, struct mew_model *m,
+		       struct mew_error *err)
 {
 	struct image image;
 	struct process p;
@@ -472,7 +472,7 @@ int mew_recording_read(const struct mew_recording *g, const struct mew_record_or
 		p = (struct process){ .root = image.root, .opened = mew_record_window_opened(image.root, o),
 				      .follow = o->follow };
 		p.ended_ns = mew_record_window_ended(image.root, g->ended_ns);
-		mew_record_window_of(image.root, from_ns, p.ended_ns, &p.window);
+		mew_record_window_of(image.root, o->from_ns, p.ended_ns, &p.window);
 		mew_record_window_why(image.root, o, p.why, sizeof p.why);
 		c = add_case(m, image.root);
 		if (c == NULL)

@@ -53,12 +53,11 @@ void mew_recorder_open_windows(const struct mew_recorder *r);
  * Add a case with the rows of one process to the model; a capture that failed, or a window that never opened, gives a
  * failed row with its reason.
  *
- * o        what the process was told
- * from_ns  of CLOCK_MONOTONIC; what was before is left out; 0: nothing is
+ * o        what the process was told; what was before o->from_ns is left out
  * Returns  MEW_OK; MEW_E_IO, MEW_E_UNSUPPORTED when the file is none of this build's; MEW_E_NOMEM
  */
-int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, uint64_t from_ns,
-		       struct mew_model *m, struct mew_error *err);
+int mew_recording_read(const struct mew_recording *g, const struct mew_record_orders *o, struct mew_model *m,
+		       struct mew_error *err);
 
 /* Give back its file, which mew_recorder_fini() would do at the end. */
 void mew_recording_close(struct mew_recording *g);

@@ -306,7 +306,7 @@ static void put_figures(struct fragment *f, const struct mew_record_window *w, c
 }
 
 static void put_process(struct fragment *f, const struct watched *w, const struct mew_record_orders *o,
-			uint64_t from_ns, const struct mew_case *c)
+			const struct mew_case *c)
 {
 	struct mew_record_window window;
 
@@ -316,7 +316,7 @@ static void put_process(struct fragment *f, const struct watched *w, const struc
 	put_name(f, "thread_name", f->pid, "main thread");
 	put_slice(f, f->pid, "process", w->name, f->zero_ns, f->ended_ns, w->root->ended_ns != 0 ? "\"end\":\"exit\"" :
 		  is_past(w) ? "\"end\":\"exec\"" : "\"end\":\"_exit, a signal or exec\"");
-	mew_record_window_of(w->root, from_ns, f->ended_ns, &window);
+	mew_record_window_of(w->root, o->from_ns, f->ended_ns, &window);
 	if (mew_record_window_opened(w->root, o))
 		put_slice(f, f->pid, "window", "window", window.opened_ns, window.closed_ns, "");
 	put_threads(f, w);
@@ -345,7 +345,7 @@ static FILE *open_fragment(int pid, unsigned number)
 }
 
 int mew_record_trace_write(struct mew_record_trace *t, const struct mew_recording *g, const struct mew_record_orders *o,
-			   uint64_t from_ns, const struct mew_case *c, struct mew_error *err)
+			   const struct mew_case *c, struct mew_error *err)
 {
 	struct watched *w = g->file >= 0 ? watched_of(t, g) : NULL;
 	struct fragment *f;
@@ -362,7 +362,7 @@ int mew_record_trace_write(struct mew_record_trace *t, const struct mew_recordin
 	f->to = open_fragment(g->pid, t->written++);
 	failed = f->to == NULL;
 	if (!failed) {
-		put_process(f, w, o, from_ns, c);
+		put_process(f, w, o, c);
 		failed = ferror(f->to) != 0;
 		failed = fclose(f->to) != 0 || failed;
 	}

@@ -25,6 +25,6 @@ void mew_record_trace_look(struct mew_record_trace *t, const struct mew_recorder
  * Returns  MEW_OK; MEW_E_IO
  */
 int mew_record_trace_write(struct mew_record_trace *t, const struct mew_recording *g, const struct mew_record_orders *o,
-			   uint64_t from_ns, const struct mew_case *c, struct mew_error *err);
+			   const struct mew_case *c, struct mew_error *err);
 
 #endif
