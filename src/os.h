@@ -66,6 +66,8 @@ void mew_os_unmap(void *memory, size_t bytes);
 void mew_os_will_read(const void *memory, size_t bytes);
 /* Bytes of such memory that are really there. 0 when the kernel does not say. Context: outside windows. */
 size_t mew_os_resident(const void *memory, size_t bytes);
+/* Resident memory of a process, in bytes; 0: it is gone. Context: any thread; allocates. */
+uint64_t mew_os_resident_of(int pid);
 
 /*
  * Bounds of the calling thread's stack.

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -90,6 +91,22 @@ size_t mew_os_resident(const void *memory, size_t bytes)
 			found += present[i] & 1u;
 	}
 	return found * page;
+}
+
+uint64_t mew_os_resident_of(int pid)
+{
+	unsigned long size, resident;
+	char path[64];
+	FILE *f;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/statm", pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%lu %lu", &size, &resident) != 2)
+		resident = 0;
+	(void)fclose(f);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 int mew_os_stack_bounds(uintptr_t *lo, uintptr_t *hi)

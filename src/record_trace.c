@@ -213,7 +213,7 @@ void mew_record_trace_look(struct mew_record_trace *t, const struct mew_recorder
 			continue;
 		w->skipped = 0;
 		read_heap(w, &p);
-		p.resident = mew_trace_resident_of(w->pid);
+		p.resident = mew_os_resident_of(w->pid);
 		if (w->npoints == POINTS)
 			thin(w);
 		if (p.resident != 0) /* else it has just ended */

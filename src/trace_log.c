@@ -376,7 +376,7 @@ void mew_trace_arrow_from(const char *name, int track, uint64_t from_ns, uint64_
 
 void mew_trace_resident(void)
 {
-	uint64_t bytes = mew_trace_is_on() ? mew_trace_resident_of((int)getpid()) : 0;
+	uint64_t bytes = mew_trace_is_on() ? mew_os_resident_of((int)getpid()) : 0;
 
 	if (bytes > 0)
 		mew_trace_counter("resident memory", "bytes", mew_os_now_ns(), bytes);

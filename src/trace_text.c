@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "mew/trace.h"
 #include "trace_log.h"
@@ -148,22 +147,4 @@ const char *mew_trace_name(const char *text)
 	}
 	(void)pthread_mutex_unlock(&lock);
 	return found != NULL ? found->text : "(no memory for its name)";
-}
-
-/* --- memory ----------------------------------------------------------------------------------------------------- */
-
-uint64_t mew_trace_resident_of(int pid)
-{
-	unsigned long size, resident;
-	char path[64];
-	FILE *f;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/statm", pid);
-	f = fopen(path, "re");
-	if (f == NULL)
-		return 0;
-	if (fscanf(f, "%lu %lu", &size, &resident) != 2)
-		resident = 0;
-	(void)fclose(f);
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }

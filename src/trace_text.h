@@ -23,7 +23,4 @@ void mew_trace_text_string(struct mew_trace_text *t, const char *text);
  */
 size_t mew_trace_utf8(const unsigned char *p, size_t left);
 
-/* Resident memory of a process, in bytes; 0: it is gone. Context: any thread; allocates. */
-uint64_t mew_trace_resident_of(int pid);
-
 #endif
