@@ -31,7 +31,6 @@ static const struct mew_verdict *verdict_at(const struct mew_comparison *c, size
  * which a bot finds its own text again. Times are nanoseconds, sizes bytes, ratios head / base.
  */
 
-/* Text inside a table or a sentence: nothing in it is markup. */
 static void put_number(struct mew_writer *w, double value)
 {
 	char text[MEW_NUMBER_BYTES];
