@@ -156,7 +156,7 @@ static void put_case(struct mew_writer *w, const struct mew_case *c, bool alloca
 		put_field(w, c->allocator);
 	}
 	for (int kind = 0; kind < MEW_KINDS; kind++)
-		put_row(w, (enum mew_kind)kind, rows[kind], (c->kinds >> kind & 1u) != 0);
+		put_row(w, (enum mew_kind)kind, rows[kind], mew_case_has(c, kind));
 }
 
 static int write_csv(const struct mew_report_input *in, struct mew_writer *w, struct mew_error *err)

@@ -273,7 +273,7 @@ static void put_case(struct mew_json *j, struct mew_case c, size_t *line)
 	mew_json_key(j, "rows");
 	mew_json_object(j);
 	for (enum mew_kind kind = 0; kind < MEW_KINDS; kind++)
-		if ((c.kinds >> kind & 1) != 0)
+		if (mew_case_has(&c, kind))
 			put_row(j, mew_case_row(&c, kind), kind);
 	mew_json_object_end(j);
 	mew_json_key(j, "data");

@@ -195,7 +195,7 @@ static void put_rows(struct mew_json *j, const struct mew_case *c)
 	};
 
 	for (int kind = 0; kind < MEW_KINDS; kind++)
-		if ((c->kinds >> kind & 1u) != 0)
+		if (mew_case_has(c, kind))
 			put_row(j, (enum mew_kind)kind, rows[kind]);
 }
 

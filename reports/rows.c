@@ -17,7 +17,7 @@
 
 const struct mew_row_head *mew_rows_of(const struct mew_case *c, enum mew_kind kind)
 {
-	if ((c->kinds >> kind & 1u) == 0)
+	if (!mew_case_has(c, kind))
 		return NULL;
 	switch (kind) {
 	case MEW_KIND_TIME:

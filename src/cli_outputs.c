@@ -100,7 +100,7 @@ static int verdict(struct mew_model *m)
 		for (int kind = 0; kind < MEW_KINDS; kind++) {
 			const struct mew_row_head *row = mew_case_row(&m->cases[i], (enum mew_kind)kind);
 
-			if ((m->cases[i].kinds >> kind & 1) == 0)
+			if (!mew_case_has(&m->cases[i], kind))
 				continue;
 			if (row->status == MEW_OK)
 				good++;

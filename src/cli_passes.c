@@ -53,7 +53,7 @@ static void fail_pass(struct mew_cli_run *r, size_t i, enum mew_pass pass, const
 		struct mew_case *row = mew_model_case_under(r->model, r->cases[i][k].key, r->cases[i][k].program,
 							    r->cases[i][k].allocator);
 
-		if (row != NULL && (row->kinds >> kind & 1) == 0)
+		if (row != NULL && !mew_case_has(row, kind))
 			mew_model_fail(r->model, row, kind, err->status, err->text);
 	}
 }

@@ -85,7 +85,7 @@ static void take_piece(struct side *s, const struct mew_model *piece, enum mew_s
 
 		if (strcmp(c->key, s->c->key) != 0)
 			continue;
-		if ((c->kinds >> MEW_KIND_TIME & 1) != 0 && c->time.status != MEW_OK && s->status == MEW_OK) {
+		if (mew_case_has(c, MEW_KIND_TIME) && c->time.status != MEW_OK && s->status == MEW_OK) {
 			s->status = c->time.status;
 			(void)snprintf(s->reason, sizeof s->reason, "%s",
 				       c->time.reason != NULL ? c->time.reason : "it failed");

@@ -214,6 +214,12 @@ struct mew_case *mew_model_case(struct mew_model *m, const char *key, const char
 struct mew_case *mew_model_case_under(struct mew_model *m, const char *key, const char *program, const char *allocator);
 struct mew_case *mew_model_find(const struct mew_model *m, const char *key);
 
+/* Does the case have a row of that kind? */
+static inline bool mew_case_has(const struct mew_case *c, enum mew_kind kind)
+{
+	return (c->kinds >> kind & 1u) != 0;
+}
+
 /* The row's head, of any kind. */
 struct mew_row_head *mew_case_row(struct mew_case *c, enum mew_kind kind);
 

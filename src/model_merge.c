@@ -201,8 +201,7 @@ static int merge_counter(struct mew_model *into, struct mew_case *c, const struc
 /* A rate under hooks or a sampler is no figure of the loop: what was timed keeps its counters. */
 static bool keeps_counters(const struct mew_case *c, const struct mew_case *from)
 {
-	return (c->kinds >> MEW_KIND_TIME & 1) != 0 && c->time.status == MEW_OK &&
-	       (from->kinds >> MEW_KIND_TIME & 1) == 0;
+	return mew_case_has(c, MEW_KIND_TIME) && c->time.status == MEW_OK && !mew_case_has(from, MEW_KIND_TIME);
 }
 
 static int merge_lists(struct mew_model *into, struct mew_case *c, const struct mew_case *from)
@@ -259,7 +258,7 @@ static int merge_case(struct mew_model *into, struct mew_case *from, const struc
 		c->items_per_iteration = from->items_per_iteration;
 	c->left_threads = c->left_threads || from->left_threads;
 	for (int kind = 0; kind < MEW_KINDS; kind++) {
-		if ((from->kinds >> kind & 1) != 0 &&
+		if (mew_case_has(from, kind) &&
 		    merge_row(into, c, (enum mew_kind)kind, mew_case_row(from, (enum mew_kind)kind)) != 0)
 			return -1;
 	}

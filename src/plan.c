@@ -112,7 +112,7 @@ void mew_plan_end(struct mew_plan_case *c, const struct mew_plan_options *o, str
 				   .model = model };
 	struct mew_case *row = case_of(model, c);
 
-	if (row != NULL && row->nruns > 0 && (row->kinds >> MEW_KIND_TIME & 1) == 0)
+	if (row != NULL && row->nruns > 0 && !mew_case_has(row, MEW_KIND_TIME))
 		summarise(&r);
 }
 

@@ -115,7 +115,7 @@ static void note_hooks(struct mew_model *m)
 	if (hooks == NULL || hooks->selftest() == 0)
 		return;
 	for (size_t i = 0; i < m->ncases; i++)
-		if ((m->cases[i].kinds >> MEW_KIND_TIME & 1) != 0 && m->cases[i].time.status == MEW_OK)
+		if (mew_case_has(&m->cases[i], MEW_KIND_TIME) && m->cases[i].time.status == MEW_OK)
 			mew_summarise_note(m, &m->cases[i], MEW_KIND_TIME,
 					   "malloc went through the disarmed hooks (about 11 % of a hot pair); `mew "
 					   "run` times without them");
@@ -191,7 +191,7 @@ static int index_rows(struct rows *r, struct mew_error *err)
 	if (r->index == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for %zu rows", r->model->ncases);
 	for (size_t i = 0; i < r->model->ncases; i++)
-		if ((r->model->cases[i].kinds >> r->kind & 1) != 0)
+		if (mew_case_has(&r->model->cases[i], r->kind))
 			r->index[r->n++] = i;
 	return MEW_OK;
 }

@@ -295,11 +295,11 @@ static void put_threads(struct fragment *f, const struct watched *w)
 
 static void put_figures(struct fragment *f, const struct mew_record_window *w, const struct mew_case *c)
 {
-	if ((c->kinds >> MEW_KIND_MEMORY & 1u) != 0 && c->memory.status == MEW_OK) {
+	if (mew_case_has(c, MEW_KIND_MEMORY) && c->memory.status == MEW_OK) {
 		put_counter(f, "live heap", "bytes", w->closed_ns, c->memory.net_bytes);
 		put_counter(f, "allocations", "count", w->closed_ns, c->memory.total_allocations);
 	}
-	if ((c->kinds >> MEW_KIND_CPU & 1u) != 0 && c->cpu.status == MEW_OK) {
+	if (mew_case_has(c, MEW_KIND_CPU) && c->cpu.status == MEW_OK) {
 		put_counter(f, "samples", "kept", w->closed_ns, c->cpu.sample_count);
 		put_counter(f, "samples lost", "lost", w->closed_ns, c->cpu.lost);
 	}

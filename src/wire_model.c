@@ -303,7 +303,7 @@ static void put_case(struct mew_wire *w, const struct mew_case *c)
 	mew_wire_put_real(w, c->items_per_iteration);
 	mew_wire_put_number(w, c->kinds);
 	for (int kind = 0; kind < MEW_KINDS; kind++)
-		if ((c->kinds >> kind & 1) != 0)
+		if (mew_case_has(c, kind))
 			put_row(w, c, (enum mew_kind)kind);
 	mew_wire_put_number(w, c->nruns);
 	for (size_t i = 0; i < c->nruns; i++)

@@ -97,7 +97,7 @@ enum row_state { ROW_NONE, ROW_FINE, ROW_SKIPPED, ROW_FAILED };
 
 static enum row_state state_of(const struct mew_case *c, enum mew_kind kind, const struct mew_row_head *row)
 {
-	if ((c->kinds >> kind & 1) == 0)
+	if (!mew_case_has(c, kind))
 		return ROW_NONE;
 	if (row->status == MEW_OK)
 		return ROW_FINE;

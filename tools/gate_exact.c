@@ -16,7 +16,7 @@ static const struct mew_memory_case *row_of(const struct mew_model *m, const cha
 {
 	const struct mew_case *c = mew_model_find(m, key);
 
-	return c != NULL && (c->kinds >> MEW_KIND_MEMORY & 1) != 0 ? &c->memory : NULL;
+	return c != NULL && mew_case_has(c, MEW_KIND_MEMORY) ? &c->memory : NULL;
 }
 
 void mew_gate_check_exact(struct mew_gate *g, const struct mew_model *m, enum mew_side side)

@@ -177,7 +177,7 @@ static void put_rows(struct table *t, const char *key, const char *what, struct 
 
 static bool has_kind(const struct mew_case *a, const struct mew_case *b, enum mew_kind kind)
 {
-	return (a->kinds >> kind & 1) != 0 && (b->kinds >> kind & 1) != 0;
+	return mew_case_has(a, kind) && mew_case_has(b, kind);
 }
 
 /* The same case of both profiles. False: it has none. */
