@@ -62,8 +62,8 @@ struct mew_shadow_leaf *mew_shadow_leaf_make(size_t slot)
 /* Once in 255 windows the numbers begin again: entries of the first round must not come back to life. */
 static void forget_all(void)
 {
-	for (struct mew_shadow_leaf *leaf = __atomic_load_n(&leaves,
-							    __ATOMIC_ACQUIRE); leaf != NULL; leaf = leaf->next) {
+	for (struct mew_shadow_leaf *leaf = __atomic_load_n(&leaves, __ATOMIC_ACQUIRE); leaf != NULL;
+	     leaf = leaf->next) {
 		if (syscall(SYS_madvise, leaf->entry, sizeof leaf->entry, MADV_DONTNEED) == 0)
 			continue;
 		for (size_t j = 0; j < MEW_SHADOW_ENTRIES; j++) /* refused, as for locked memory */

@@ -90,8 +90,8 @@ static bool find_hot(struct sources *s, const struct mew_model *m)
 			const struct mew_line *line = &m->lines[l->first_line + k];
 
 			if (line->line != 0 && *m->functions[line->function].file != '\0')
-				s->hot[s->nhot++] = (struct hot){ m->functions[line->function].file, line->line,
-								  weights[i] };
+				s->hot[s->nhot++] =
+					(struct hot){ m->functions[line->function].file, line->line, weights[i] };
 		}
 	}
 	free(weights);

@@ -147,8 +147,8 @@ static int look_for_cxx(struct dl_phdr_info *info, size_t size, void *data)
 	}
 	for (const ElfW(Dyn) *d = dynamic; d != NULL && d->d_tag != DT_NULL; d++)
 		if (d->d_tag == DT_STRTAB) /* most loaders make an address of it */
-			strings = (const char *)(d->d_un.d_ptr + (d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr :
-								  0));
+			strings = (const char *)(d->d_un.d_ptr +
+						 (d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr : 0));
 	for (const ElfW(Dyn) *d = dynamic; strings != NULL && d->d_tag != DT_NULL; d++)
 		if (d->d_tag == DT_NEEDED && (strncmp(strings + d->d_un.d_val, "libstdc++.", 10) == 0 ||
 					      strncmp(strings + d->d_un.d_val, "libc++.", 7) == 0))

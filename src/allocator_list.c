@@ -122,8 +122,9 @@ static int add(struct mew_allocators *a, char *name, struct mew_error *err)
 	if (one->name == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the allocators");
 	if (strpbrk(one->path, ": ") != NULL)
-		return mew_error_set(err, MEW_E_INVALID, "%s: a path with a colon or a blank cannot be preloaded; copy "
-							 "the file", one->path);
+		return mew_error_set(err, MEW_E_INVALID,
+				     "%s: a path with a colon or a blank cannot be preloaded; copy the file",
+				     one->path);
 	for (size_t i = 0; i + 1 < a->n; i++)
 		if (strcmp(a->list[i].name, one->name) == 0)
 			return mew_error_set(err, MEW_E_INVALID, "%s is named twice", one->name);

@@ -471,8 +471,8 @@ int mew_cli_record(struct mew_cli *c)
 	r->cli = c;
 	r->recorder.listener = -1;
 	r->orders = (struct mew_record_orders){
-		.kinds = (c->passes[MEW_PASS_MEMORY] ? MEW_RECORD_MEMORY : 0u) | (c->passes[MEW_PASS_CPU] ?
-										  MEW_RECORD_CPU : 0u),
+		.kinds = (c->passes[MEW_PASS_MEMORY] ? MEW_RECORD_MEMORY : 0u) |
+			 (c->passes[MEW_PASS_CPU] ? MEW_RECORD_CPU : 0u),
 		.interval_ns = (uint64_t)llround(c->plan.interval * 1e9),
 		.clock = c->plan.clock,
 		.follow = c->follow,

@@ -182,8 +182,9 @@ size_t mew_environment_advice(const struct mew_model *m, struct mew_advice *out,
 		  { "the frequency governor is not \"performance\"", "cpupower frequency-set -g performance" } },
 		{ is_fact(m, "turbo", "on"), { "turbo changes the clock rate with heat and load",
 					       "switch it off in the firmware or in /sys" } },
-		{ is_fact(m, "virtual_machine", "yes"), { "this is a virtual machine: neighbours take time unseen",
-							  "use real hardware for small differences" } },
+		{ is_fact(m, "virtual_machine", "yes"),
+		  { "this is a virtual machine: neighbours take time unseen",
+		    "use real hardware for small differences" } },
 	};
 	size_t n = 0;
 

@@ -264,8 +264,9 @@ static int join(const struct mew_guest_pair *p, struct side sides[MEW_SIDES], st
 	for (unsigned i = 0; i < n; i++) {
 		if (base->ns[i] <= 0 || head->ns[i] <= 0) {
 			free(x);
-			return mew_error_set(err, MEW_E_LOST, "\"%.100s\" took no time that the clock can see in a "
-							      "sample", base->c->key);
+			return mew_error_set(err, MEW_E_LOST,
+					     "\"%.100s\" took no time that the clock can see in a sample",
+					     base->c->key);
 		}
 		x[n + i] = log(head->ns[i] / base->ns[i]);
 		out->ties += base->ns[i] == head->ns[i];

@@ -218,8 +218,9 @@ static void run_process(struct mew_guest_job *j, unsigned process)
 
 		rq.filter = all ? NULL : filter;
 		status = filter != NULL ? mew_guest_run_process(j->host, &rq, &end, &wait_status, &err) :
-					  mew_error_set(&err, MEW_E_INVALID, "too many cases are chosen to name them "
-									     "all: choose fewer, or all");
+					  mew_error_set(&err, MEW_E_INVALID,
+							"too many cases are chosen to name them all: choose fewer, or "
+							"all");
 		free(filter);
 		tell_untraced(j);
 		if (status != MEW_OK)

@@ -85,8 +85,8 @@ struct mew_case *mew_plan_block(struct mew_plan_pass *r, struct mew_plan_case *c
 
 bool mew_plan_go_on(struct mew_plan_pass *r, const struct mew_plan_case *c)
 {
-	if (!r->stopped && r->o->progress != NULL && !r->o->progress(r->o->progress_data, c, r->pass, r->done,
-								     r->total))
+	if (!r->stopped && r->o->progress != NULL &&
+	    !r->o->progress(r->o->progress_data, c, r->pass, r->done, r->total))
 		r->stopped = true;
 	return !r->stopped && !c->dead;
 }

@@ -59,8 +59,8 @@ static int take_options(void *out, size_t known, const void *given, size_t size,
 				     "the options have no size: use the macro, or set .size to sizeof");
 	for (size_t i = known; i < size; i++)
 		if (bytes[i] != 0)
-			return mew_error_set(err, MEW_E_INVALID, "the options set something this library does not "
-								 "know: use a newer libmew");
+			return mew_error_set(err, MEW_E_INVALID,
+					     "the options set something this library does not know: use a newer libmew");
 	memcpy(out, given, size < known ? size : known);
 	return MEW_OK;
 }

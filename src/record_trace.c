@@ -367,7 +367,8 @@ int mew_record_trace_write(struct mew_record_trace *t, const struct mew_recordin
 		failed = fclose(f->to) != 0 || failed;
 	}
 	free(f);
-	return failed ? mew_error_errno(err, MEW_E_IO, "the timeline of process %d cannot be written to the directory "
-						       "of %s", g->pid,
-					MEW_TRACE_DIR_VARIABLE) : MEW_OK;
+	if (!failed)
+		return MEW_OK;
+	return mew_error_errno(err, MEW_E_IO, "the timeline of process %d cannot be written to the directory of %s",
+			       g->pid, MEW_TRACE_DIR_VARIABLE);
 }

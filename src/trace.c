@@ -49,8 +49,8 @@ static struct mew_trace_thread *join(void)
 		if (!__atomic_compare_exchange_n(&t->use, &expected, MEW_TRACE_CLAIMED, false, __ATOMIC_ACQUIRE,
 						 __ATOMIC_RELAXED))
 			continue;
-		if (t->ring.records == NULL && mew_ring_init(&t->ring, sizeof(struct mew_trace_record),
-							     MEW_TRACE_RECORDS) != 0) {
+		if (t->ring.records == NULL &&
+		    mew_ring_init(&t->ring, sizeof(struct mew_trace_record), MEW_TRACE_RECORDS) != 0) {
 			__atomic_store_n(&t->use, MEW_TRACE_FREE, __ATOMIC_RELEASE);
 			return NULL;
 		}

@@ -88,8 +88,8 @@ const char *mew_trace_profile_read(struct mew_trace_event *e)
 		return "P that is neither Profile nor ProfileChunk";
 	if (!are_nodes(in_chunk(e, "nodes")))
 		return "a node of a profile without id, function or a fit parent";
-	if (!count_numbers(in_chunk(e, "samples"), &samples) || !count_numbers(mew_slice_member(data, "timeDeltas"),
-									       &deltas) ||
+	if (!count_numbers(in_chunk(e, "samples"), &samples) ||
+	    !count_numbers(mew_slice_member(data, "timeDeltas"), &deltas) ||
 	    samples != deltas)
 		return "samples and timeDeltas are not whole numbers, as many of the one as of the other";
 	return NULL;

@@ -67,8 +67,8 @@ static int load_libunwind(struct mew_error *err)
 	get = find_symbol(library, MEW_LIBUNWIND_PREFIX "get_reg");
 	if (init == NULL || step == NULL || get == NULL)
 		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "MEW_UNWINDER is libunwind, but " LIBUNWIND " cannot be loaded: install it, or "
-										 "unset it");
+				     "MEW_UNWINDER is libunwind, but " LIBUNWIND
+				     " cannot be loaded: install it, or unset it");
 	memcpy(&mew_libunwind.step, &step, sizeof step);
 	memcpy(&mew_libunwind.get, &get, sizeof get);
 	memcpy(&mew_libunwind.init, &init, sizeof init);

@@ -92,8 +92,9 @@ static bool share(struct mew_dwarf *d, const struct mew_servers *servers, char *
 	case MEW_SHARED_OPEN:
 		d->shared = dwarf_begin_elf(d->shared_file.elf, DWARF_C_READ, NULL);
 		if (d->shared == NULL) { /* libdw would look for one itself, and take any */
-			(void)snprintf(why, MEW_WHY_MAX, "the debug information that dwz moved out of it cannot be "
-							 "read: %s", dwarf_errmsg(-1));
+			(void)snprintf(why, MEW_WHY_MAX,
+				       "the debug information that dwz moved out of it cannot be read: %s",
+				       dwarf_errmsg(-1));
 			return false;
 		}
 		dwarf_setalt(d->dwarf, d->shared);

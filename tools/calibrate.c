@@ -221,8 +221,8 @@ static void conclude(struct calibrate *k)
 
 		if (s->nestimates > 0) {
 			mew_stats_sort(s->estimates, s->nestimates);
-			k->c->cases[i].noise_floor = expm1(mew_stats_quantile_sorted(s->estimates, s->nestimates,
-										     FLOOR_QUANTILE));
+			k->c->cases[i].noise_floor =
+				expm1(mew_stats_quantile_sorted(s->estimates, s->nestimates, FLOOR_QUANTILE));
 			k->c->cases[i].smallest_effect = smallest_effect(s, k->o->samples);
 		}
 		free(s->estimates);

@@ -67,8 +67,8 @@ static int match(const struct mew_select *select, struct mew_comparison *out)
 		if (!is_selected(select, c))
 			continue;
 		if (other < out->head->ncases)
-			out->cases[out->ncases++] = (struct mew_compare_case){ .base = c,
-									       .head = &out->head->cases[other] };
+			out->cases[out->ncases++] =
+				(struct mew_compare_case){ .base = c, .head = &out->head->cases[other] };
 		else
 			out->missing[out->nmissing++] = c;
 	}
@@ -227,8 +227,8 @@ static void note_fact(struct mew_comparison *out, const char *name, const char *
 
 	if (is_one_of(name, changing) || (base != NULL && head != NULL && strcmp(base, head) == 0))
 		return;
-	out->differences[out->ndifferences] = (struct mew_fact_difference){ name, base, head,
-									    is_one_of(name, machine) };
+	out->differences[out->ndifferences] =
+		(struct mew_fact_difference){ name, base, head, is_one_of(name, machine) };
 	out->other_machine |= out->differences[out->ndifferences++].machine;
 }
 

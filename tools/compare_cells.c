@@ -13,8 +13,9 @@
 
 #include "textual.h"
 
-const char *const mew_cell_titles[MEW_COMPARE_METRICS] = { "time", "allocs/iter", "bytes/iter", "peak live",
-							   "leak/iter" };
+const char *const mew_cell_titles[MEW_COMPARE_METRICS] = {
+	"time", "allocs/iter", "bytes/iter", "peak live", "leak/iter"
+};
 
 void mew_cell_title(const struct mew_cells *o, const char *text)
 {

@@ -148,8 +148,8 @@ static int put_figures(const struct mew_cells *o, const struct mew_comparison *c
 			equal += v->outcome == MEW_OUTCOME_PASS && v->base == v->head;
 			if (v->outcome == MEW_OUTCOME_ABSENT || (!o->set->verbose && v->base == v->head))
 				continue;
-			figure_row(&g, o, &c->cases[i], k, mew_unit_pick(k == 1 ? MEW_SCALE_NONE : MEW_SCALE_BYTES,
-									 pair, 2));
+			figure_row(&g, o, &c->cases[i], k,
+				   mew_unit_pick(k == 1 ? MEW_SCALE_NONE : MEW_SCALE_BYTES, pair, 2));
 		}
 	if (all > 0)
 		mew_cell_title(o, "memory: heap blocks that the loop allocated");

@@ -189,8 +189,9 @@ static int join(struct mew_gate *g, const char *directory, unsigned machine, str
 				     directory);
 	for (size_t i = 0; i < 2 * (size_t)machine; i += 2)
 		if (json_equal(json_array_get(g->merged, i), samples))
-			return mew_error_set(err, MEW_E_INVALID, "%.200s holds the samples of another directory: name "
-								 "each run once", directory);
+			return mew_error_set(err, MEW_E_INVALID,
+					     "%.200s holds the samples of another directory: name each run once",
+					     directory);
 	if (check_same(g, json_array_get(g->merged, 0), samples, directory) != 0)
 		return MEW_E_INVALID;
 	for (size_t i = 0; i < json_array_size(cases); i++)

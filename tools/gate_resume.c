@@ -69,8 +69,8 @@ static int read_arguments(struct mew_resumed *r, struct mew_error *err)
 	free(argv);
 	if (r->argv == NULL)
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the arguments of the run");
-	return chdir(directory) == 0 ? MEW_OK : mew_error_errno(err, MEW_E_IO, "%.200s, where the run was started, "
-									       "cannot be entered", directory);
+	return chdir(directory) == 0 ? MEW_OK :
+	       mew_error_errno(err, MEW_E_IO, "%.200s, where the run was started, cannot be entered", directory);
 }
 
 int mew_gate_resume_open(const char *directory, struct mew_resumed *out, struct mew_error *err)

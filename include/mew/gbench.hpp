@@ -160,13 +160,14 @@ template <class R> auto why(const R &run, long) -> decltype(run.skip_message.c_s
 	return run.skip_message.c_str();
 }
 
-template <class R> auto memory_of(const R &run, int) -> decltype(*run.memory_result,
-								 static_cast<const Memory *>(nullptr))
+template <class R>
+auto memory_of(const R &run, int) -> decltype(*run.memory_result, static_cast<const Memory *>(nullptr))
 {
 	return run.memory_result;
 }
-template <class R> auto memory_of(const R &run, long) -> decltype(run.memory_result.memory_iterations,
-								  static_cast<const Memory *>(nullptr))
+template <class R>
+auto memory_of(const R &run, long)
+	-> decltype(run.memory_result.memory_iterations, static_cast<const Memory *>(nullptr))
 {
 	return run.memory_result.memory_iterations > 0 ? &run.memory_result : nullptr;
 }
