@@ -15,27 +15,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sections.h"
 #include "servers.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
 bool mew_elf_has_dwarf(Elf *elf)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
+	struct mew_sections s = { .elf = elf };
 
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return false;
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		const char *name;
-
-		if (gelf_getshdr(section, &header) == NULL || header.sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(elf, names, header.sh_name);
-		if (name != NULL && (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0))
+	while (mew_sections_next(&s))
+		if (s.header.sh_type != SHT_NOBITS &&
+		    (strcmp(s.name, ".debug_info") == 0 || strcmp(s.name, ".zdebug_info") == 0))
 			return true;
-	}
 	return false;
 }
 

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sections.h"
+
 static void note_unreadable(struct mew_dwarf *d)
 {
 	const char *text = dwarf_errmsg(dwarf_errno());
@@ -117,22 +119,14 @@ static void set_aside(Elf *elf)
 {
 	static const char *const unused[] = { ".debug_loclists", ".debug_loc", ".debug_macro", ".debug_macinfo",
 					      ".debug_frame" };
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
+	struct mew_sections s = { .elf = elf };
 
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return;
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		const char *name = gelf_getshdr(section, &header) != NULL ? elf_strptr(elf, names, header.sh_name) :
-				   NULL;
-
-		for (size_t i = 0; name != NULL && i < MEW_COUNTOF(unused); i++)
-			if (strcmp(name, unused[i]) == 0) {
-				header.sh_type = SHT_NOBITS;
-				(void)gelf_update_shdr(section, &header);
+	while (mew_sections_next(&s))
+		for (size_t i = 0; i < MEW_COUNTOF(unused); i++)
+			if (strcmp(s.name, unused[i]) == 0) {
+				s.header.sh_type = SHT_NOBITS;
+				(void)gelf_update_shdr(s.section, &s.header);
 			}
-	}
 }
 
 bool mew_dwarf_open(struct mew_dwarf *d, const struct mew_elf_module *m, const uint64_t *addresses, size_t n,

@@ -7,7 +7,6 @@
 #include "lines.h"
 
 #include <dwarf.h>
-#include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,31 +14,27 @@
 
 #include "ranges.h"
 #include "reader.h"
+#include "sections.h"
 
 #define SHORT "a line table ends too early"
 
 void mew_line_sections_init(struct mew_line_sections *s, Elf *elf)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
+	struct mew_sections at = { .elf = elf };
 
 	*s = (struct mew_line_sections){ { NULL, NULL }, { NULL, NULL }, { NULL, NULL } };
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return;
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		bool is_there = gelf_getshdr(section, &header) != NULL;
-		const char *name = is_there ? elf_strptr(elf, names, header.sh_name) : NULL;
+	while (mew_sections_next(&at)) {
+		const char *name = at.name;
 		struct mew_bytes *to;
 		Elf_Data *data;
 
-		if (name == NULL || header.sh_type == SHT_NOBITS)
+		if (at.header.sh_type == SHT_NOBITS)
 			continue;
 		to = strcmp(name, ".debug_line") == 0 || strcmp(name, ".zdebug_line") == 0 ? &s->line :
 		     strcmp(name, ".debug_line_str") == 0				       ? &s->line_str :
 		     strcmp(name, ".debug_str") == 0 || strcmp(name, ".zdebug_str") == 0    ? &s->str :
 											      NULL;
-		data = to == NULL ? NULL : elf_getdata(section, NULL);
+		data = to == NULL ? NULL : elf_getdata(at.section, NULL);
 		if (data != NULL && data->d_buf != NULL)
 			*to = (struct mew_bytes){ data->d_buf, (unsigned char *)data->d_buf + data->d_size };
 	}

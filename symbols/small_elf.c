@@ -6,10 +6,12 @@
 
 #include "elf_file.h"
 
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "sections.h"
+
 #ifdef HAVE_LZMA
 #include <lzma.h>
 
@@ -48,20 +50,11 @@ static unsigned char *unpack(const Elf_Data *packed, size_t *bytes)
 
 static Elf_Data *find_packed(Elf *elf)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
+	struct mew_sections s = { .elf = elf };
 
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return NULL;
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		const char *name = NULL;
-
-		if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_PROGBITS)
-			name = elf_strptr(elf, names, header.sh_name);
-		if (name != NULL && strcmp(name, ".gnu_debugdata") == 0)
-			return elf_rawdata(section, NULL);
-	}
+	while (mew_sections_next(&s))
+		if (s.header.sh_type == SHT_PROGBITS && strcmp(s.name, ".gnu_debugdata") == 0)
+			return elf_rawdata(s.section, NULL);
 	return NULL;
 }
 

@@ -10,8 +10,9 @@
 
 #include "starts.h"
 
-#include <gelf.h>
 #include <string.h>
+
+#include "sections.h"
 
 #define HEAD_BYTES 12
 
@@ -30,22 +31,13 @@ static uint64_t relative(uint64_t base, const unsigned char *p)
 
 static const Elf_Data *section(Elf *elf, const char *wanted, uint64_t *address)
 {
-	Elf_Scn *scn = NULL;
-	size_t names;
+	struct mew_sections s = { .elf = elf };
 
-	if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0)
-		return NULL;
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (gelf_getshdr(scn, &header) == NULL || header.sh_type == SHT_NOBITS)
+	while (mew_sections_next(&s)) {
+		if (s.header.sh_type == SHT_NOBITS || strcmp(s.name, wanted) != 0)
 			continue;
-		name = elf_strptr(elf, names, header.sh_name);
-		if (name == NULL || strcmp(name, wanted) != 0)
-			continue;
-		*address = header.sh_addr;
-		return elf_rawdata(scn, NULL);
+		*address = s.header.sh_addr;
+		return elf_rawdata(s.section, NULL);
 	}
 	return NULL;
 }

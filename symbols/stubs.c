@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sections.h"
+
 struct slot {
 	uint64_t address;
 	const char *name;
@@ -106,24 +108,16 @@ static bool is_linkage_table(const char *name)
 bool mew_stubs_add(struct mew_symtab *t, const struct mew_elf_module *m)
 {
 	struct slots slots = { NULL, 0, 0 };
-	Elf_Scn *section = NULL;
+	struct mew_sections s = { .elf = m->file.elf };
 	GElf_Ehdr file;
-	GElf_Shdr header;
-	bool is_done = true;
-	size_t names;
+	bool is_done;
 
-	if (gelf_getehdr(m->file.elf, &file) == NULL || file.e_machine != EM_X86_64 ||
-	    elf_getshdrstrndx(m->file.elf, &names) != 0)
+	if (gelf_getehdr(m->file.elf, &file) == NULL || file.e_machine != EM_X86_64)
 		return true;
 	is_done = list_slots(&slots, m->file.elf);
-	while (is_done && slots.n > 0 && (section = elf_nextscn(m->file.elf, section)) != NULL) {
-		const char *name = NULL;
-
-		if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_PROGBITS)
-			name = elf_strptr(m->file.elf, names, header.sh_name);
-		if (name != NULL && is_linkage_table(name))
-			is_done = add_stubs(t, &slots, section, &header);
-	}
+	while (is_done && slots.n > 0 && mew_sections_next(&s))
+		if (s.header.sh_type == SHT_PROGBITS && is_linkage_table(s.name))
+			is_done = add_stubs(t, &slots, s.section, &s.header);
 	free(slots.all);
 	return is_done;
 }
