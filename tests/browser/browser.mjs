@@ -13,6 +13,8 @@ const FLAGS = [
 	'--disable-sync'
 ];
 
+const MARK = 'mark of the harness';
+
 const tests = [];
 
 export function test(name, body, options = {}) {
@@ -60,8 +62,15 @@ export function point(page, level, share = 0.5) {
 
 export const text = (page, selector) => page.textContent(selector);
 
+// What a page says may be slower than an answer to the test: a mark said after all else tells that all is heard.
+export async function hear(page) {
+	const mark = page.waitForEvent('console', (message) => message.text() === MARK);
+	await page.evaluate((text) => console.debug(text), MARK);
+	await mark;
+}
+
 // Reading pixels back is what the tests do, not the page.
-const isOurs = (message) => message.includes('willReadFrequently');
+const isOurs = (message) => message.includes('willReadFrequently') || message === MARK;
 
 async function runOne(browser, { body, options }) {
 	const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options }),
@@ -74,6 +83,7 @@ async function runOne(browser, { body, options }) {
 	});
 	try {
 		await body(page, noise);
+		await hear(page);
 		if (noise.length) throw new Error('the page said ' + noise.join('; '));
 	} finally {
 		await context.close();

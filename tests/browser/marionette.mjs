@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 
 const START_MS = 180000; // a busy machine with two processors needs a minute
 const PREFERENCES = {
@@ -115,7 +116,7 @@ export async function startFirefox() {
 	let noise = '',
 		connection;
 	firefox.on('error', (error) => (noise = error.message));
-	firefox.stdout.setEncoding('utf8').on('data', (text) => said.push(...text.split('\n').filter(Boolean)));
+	createInterface({ input: firefox.stdout }).on('line', (line) => said.push(line));
 	firefox.stderr.setEncoding('utf8').on('data', (text) => (noise = (noise + text).slice(-600)));
 	const stop = async () => {
 		if (connection) connection.close();

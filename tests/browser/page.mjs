@@ -85,6 +85,7 @@ export async function openWindow() {
 			return [box.left + box.width / 2, box.top + box.height / 2];
 		}, selector);
 
+	let marks = 0;
 	const page = {
 		firefox,
 		evaluate,
@@ -141,10 +142,27 @@ export async function openWindow() {
 		async screenshot() {
 			return Buffer.from((await send('WebDriver:TakeScreenshot', { full: false })).value, 'base64');
 		},
-		// What pages said and asked for since the last call.
+		// What pages said and asked for since the last call. Both ways out of the page's process are slower than an
+		// answer of the driver: a mark sent after all else tells that nothing is under way any more.
 		async noise() {
-			const lines = firefox.said.splice(0).filter((line) => /^console\./.test(line) && !OWN.test(line));
-			return [...lines, ...(await chrome('return window.mewHeard.splice(0);'))];
+			const mark = `mark ${++marks} of the harness`,
+				has = (lines) => lines.some((line) => line.includes(mark)),
+				said = [],
+				heard = [];
+			await evaluate((text) => {
+				console.warn(text);
+				setTimeout(() => {
+					throw new Error(text);
+				});
+			}, mark);
+			for (const end = Date.now() + 60000; !has(said) || !has(heard); ) {
+				if (Date.now() > end) throw new Error('what the page says is not heard within a minute');
+				await new Promise((done) => setTimeout(done, 10));
+				said.push(...firefox.said.splice(0));
+				heard.push(...(await chrome('return window.mewHeard.splice(0);')));
+			}
+			const lines = said.filter((line) => /^console\./.test(line) && !OWN.test(line));
+			return [...lines, ...heard].filter((line) => !line.includes(mark));
 		},
 		stop: firefox.stop
 	};

@@ -1,6 +1,6 @@
 // pages.mjs - the page around the graphs: overview, failures, names, policy, themes, sizes of window.
 
-import { INFLATE, equal, ok, open, pageFile, state, test, text } from './browser.mjs';
+import { INFLATE, equal, hear, ok, open, pageFile, state, test, text } from './browser.mjs';
 
 test('every page opens from a file, in silence and without a request', async (page) => {
 	for (const shape of ['codec', 'hostile', 'empty', 'large']) await open(page, shape);
@@ -190,6 +190,7 @@ test('the policy refuses other scripts and every request', async (page, noise) =
 		];
 	});
 	equal(got, [true, 'refused']);
+	await hear(page);
 	ok(noise.length >= 2 && noise.every((line) => line.includes('Content Security Policy')), noise.join());
 	noise.length = 0;
 });
