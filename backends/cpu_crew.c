@@ -376,7 +376,7 @@ static void find_stack(struct mew_cpu_thread *t)
 	uintptr_t sp = atomic_exchange(&t->sp_seen, 0), lo, hi;
 
 	/* a walk that may allocate must not be a thread's first one in a handler */
-	if (sp == 0 || t->unwind.stack_hi != 0 || mew_unwind_may_allocate() || !mew_cpu_scan_mapping(sp, &lo, &hi))
+	if (sp == 0 || t->unwind.stack_hi != 0 || mew_unwind_may_allocate() || !mew_os_mapping_of(sp, &lo, &hi))
 		return;
 	t->unwind.stack_lo = lo;
 	__atomic_store_n(&t->unwind.stack_hi, hi, __ATOMIC_RELEASE);

@@ -20,7 +20,6 @@
 #include "cpu_crew.h"
 
 #define SCAN_NS 2000000L
-#define STACK_MAX_BYTES ((uintptr_t)8 << 20)
 
 static int open_raw(const char *path, int flags)
 {
@@ -88,73 +87,6 @@ void mew_cpu_scan_name(int tid, char *name, size_t size)
 	close_raw(fd);
 	name[got > 0 ? got : 0] = '\0';
 	name[strcspn(name, "\n")] = '\0';
-}
-
-/* --- mappings ---------------------------------------------------------------------------------------------------- */
-
-struct map_reader {
-	char buffer[4096];
-	int fd;
-	long have, at;
-};
-
-static int next_char(struct map_reader *r)
-{
-	if (r->at == r->have) {
-		r->have = syscall(SYS_read, r->fd, r->buffer, sizeof r->buffer);
-		r->at = 0;
-		if (r->have <= 0)
-			return r->have = 0, -1;
-	}
-	return r->buffer[r->at++];
-}
-
-/* A hexadecimal number and the one character behind it, which is returned; -1 at the end of the file. */
-static int next_address(struct map_reader *r, uintptr_t *address)
-{
-	int c;
-
-	for (*address = 0; (c = next_char(r)) > 0;) {
-		if (c >= '0' && c <= '9')
-			*address = *address << 4 | (uintptr_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			*address = *address << 4 | (uintptr_t)(c - 'a' + 10);
-		else
-			break;
-	}
-	return c;
-}
-
-/* One line: "lo-hi rw-p ...". Returns false at the end. */
-static bool next_mapping(struct map_reader *r, uintptr_t *lo, uintptr_t *hi, bool *usable)
-{
-	int read, write, c;
-
-	if (next_address(r, lo) != '-' || next_address(r, hi) != ' ')
-		return false;
-	read = next_char(r);
-	write = next_char(r);
-	*usable = read == 'r' && write == 'w';
-	do
-		c = next_char(r);
-	while (c >= 0 && c != '\n');
-	return true;
-}
-
-bool mew_cpu_scan_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi)
-{
-	struct map_reader reader = { .fd = open_raw("/proc/self/maps", 0) };
-	bool usable = false, found = false;
-
-	if (reader.fd < 0)
-		return false;
-	while (!found && next_mapping(&reader, lo, hi, &usable))
-		found = address >= *lo && address < *hi;
-	close_raw(reader.fd);
-	/* a stack may have grown together with what lies above it: no more of that than a stack has */
-	if (found && *hi - address > STACK_MAX_BYTES)
-		*hi = address + STACK_MAX_BYTES;
-	return found && usable;
 }
 
 /* --- the thread -------------------------------------------------------------------------------------------------- */

@@ -17,9 +17,6 @@ int mew_cpu_scan_tasks(void (*each)(int tid, void *data), void *data);
 /* The name of a thread, "" when it is gone. */
 void mew_cpu_scan_name(int tid, char *name, size_t size);
 
-/* The readable and writable mapping that holds an address. Returns false when there is none. */
-bool mew_cpu_scan_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi);
-
 /*
  * A thread that calls mew_cpu_crew_scan(crew) every two milliseconds until that says false. All signals are blocked
  * there, and the crew does not count it.

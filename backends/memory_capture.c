@@ -93,11 +93,7 @@ static void give_unwinder_back(struct unwinder *u)
 	mew_heap_unlock(&spare_lock);
 }
 
-/*
- * Finding the stack may allocate, even inside an event (a thread that was here before the capture): not the program's
- * calls.
- */
-int mew_heap_capture_join(struct mew_heap_thread *self)
+static int join_by(struct mew_heap_thread *self, int (*init)(struct mew_unwind_thread *))
 {
 	unsigned char was = self->busy;
 	int saved = errno;
@@ -105,9 +101,9 @@ int mew_heap_capture_join(struct mew_heap_thread *self)
 
 	if (self->unwind != NULL)
 		return 0;
-	self->busy = MEW_HEAP_ALLOCATOR;
+	self->busy = MEW_HEAP_ALLOCATOR; /* finding the stack may allocate: not the program's calls */
 	u = take_unwinder();
-	if (u != NULL && mew_unwind_thread_init(&u->state) != 0) {
+	if (u != NULL && init(&u->state) != 0) {
 		give_unwinder_back(u);
 		u = NULL;
 	}
@@ -116,6 +112,11 @@ int mew_heap_capture_join(struct mew_heap_thread *self)
 	self->busy = was;
 	errno = saved;
 	return u != NULL ? 0 : -1;
+}
+
+int mew_heap_capture_join(struct mew_heap_thread *self)
+{
+	return join_by(self, mew_unwind_thread_init);
 }
 
 void mew_heap_capture_leave(struct mew_heap_thread *self)
@@ -166,7 +167,8 @@ static MEW_NOINLINE bool get_unwinder(struct mew_heap_thread *self)
 {
 	struct unwinder *u = (struct unwinder *)self->unwind;
 
-	if (u == NULL && (self->ended || mew_heap_capture_join(self) != 0))
+	/* a thread that was here before the capture: this is inside the allocator */
+	if (u == NULL && (self->ended || join_by(self, mew_unwind_thread_init_inside) != 0))
 		return false;
 	u = (struct unwinder *)self->unwind;
 	memset(&u->memo, 0, sizeof u->memo); /* what it holds belongs to another capture */

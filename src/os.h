@@ -78,6 +78,23 @@ uint64_t mew_os_resident_of(int pid);
  */
 int mew_os_stack_bounds(uintptr_t *lo, uintptr_t *hi);
 
+/*
+ * The same by /proc/self/maps (os_maps.c): for a thread that is first seen inside malloc, where the C library may hold
+ * a lock of its own, and would allocate. On a fiber it is the thread's own stack all the same.
+ *
+ * Context  any thread, signal, malloc; reads a file, so once for each thread
+ */
+int mew_os_stack_bounds_by_maps(uintptr_t *lo, uintptr_t *hi);
+
+/*
+ * The readable and writable mapping that holds an address, cut where a stack cannot reach.
+ *
+ * lo, hi   returned
+ * Returns  false when there is none, or /proc cannot be read
+ * Context  any thread, signal, malloc
+ */
+bool mew_os_mapping_of(uintptr_t address, uintptr_t *lo, uintptr_t *hi);
+
 /* Processors that this process may use, at least 1. Context: any thread. */
 unsigned mew_os_processors(void);
 

@@ -40,6 +40,11 @@ int mew_unwind_thread_init(struct mew_unwind_thread *t)
 	return 0;
 }
 
+int mew_unwind_thread_init_inside(struct mew_unwind_thread *t)
+{
+	return mew_os_stack_bounds_by_maps(&t->stack_lo, &t->stack_hi);
+}
+
 static bool holds(uintptr_t lo, uintptr_t hi, uintptr_t sp)
 {
 	return sp >= lo && sp < hi && hi - lo >= sizeof(uintptr_t);

@@ -49,6 +49,8 @@ struct mew_unwind_thread {
 
 /* Learn the calling thread's stack bounds. Returns 0 or -1. Context: the thread itself, outside windows; allocates. */
 int mew_unwind_thread_init(struct mew_unwind_thread *t);
+/* The same for a thread that is first seen inside malloc. Context: the thread itself, malloc; allocates nothing. */
+int mew_unwind_thread_init_inside(struct mew_unwind_thread *t);
 
 /*
  * The bounds of the stack that a walk begins on: the thread's own, the alternate signal stack that the ucontext names,

@@ -22,7 +22,7 @@ echo '#define _GNU_SOURCE 1' >config.h
 code=0
 flags="-std=gnu11 -g -funwind-tables -Wall -Wextra -Werror -I. -I$top/include -I$top/src"
 for part in modules image ehframe ehframe_entry cfi cfi_read unwind unwind_aarch64 unwind_fp unwind_libunwind \
-	unwind_stacks arena kept os_linux; do
+	unwind_stacks arena kept os_linux os_maps; do
 	# shellcheck disable=SC2086 # the flags are lists
 	$cross-gcc $flags -O2 -c -o $part.o "$top/src/$part.c" 2>err || { code=1; break; }
 done

@@ -18,7 +18,7 @@ skip_all() {
 # shellcheck disable=SC2086 # the compiler and its flags are lists
 build_parts() { # COMPILER FLAGS
 	for part in modules image ehframe ehframe_entry cfi cfi_read unwind unwind_code_x86_64 unwind_registers_x86_64 \
-		unwind_recent unwind_stacks unwind_libunwind unwind_x86_64 arena kept os_linux; do
+		unwind_recent unwind_stacks unwind_libunwind unwind_x86_64 arena kept os_linux os_maps; do
 		$1 $base -O2 $2 -c -o "$work/$part.o" "$root/src/$part.c" || return 1
 	done
 	$1 $base -O2 $2 -c -o "$work/oracle.o" "$root/tests/oracle.c"

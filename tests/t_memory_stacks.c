@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <semaphore.h>
+
 #include "fx_alloc_rig.h"
 #include "modules.h"
 #include "unwinder.h"
@@ -106,12 +109,72 @@ static void test_other_unwinders_find_the_same(void **state)
 	}
 }
 
+struct pool {
+	sem_t work, done;
+	unsigned turns; /* until it ends */
+};
+
+static MEW_NOINLINE void serve(struct pool *pool)
+{
+	(void)sem_wait(&pool->work);
+	fx_free(fx_malloc(100));
+	(void)sem_post(&pool->done);
+}
+
+static void *pool_thread(void *data)
+{
+	struct pool *pool = data;
+
+	while (pool->turns-- > 0)
+		serve(pool);
+	return NULL;
+}
+
+static void ask_pool(struct alloc_rig *rig, unsigned thread)
+{
+	struct pool *pool = rig->data;
+
+	(void)thread;
+	(void)sem_post(&pool->work);
+	(void)sem_wait(&pool->done);
+}
+
+/* Its stack is first looked for inside the allocator. It is found: the thread's own functions are in it. */
+static void test_stacks_of_a_thread_that_was_here_before(void **state)
+{
+	struct pool pool = { .turns = 1 };
+	struct alloc_rig rig = { .stacks = true, .body = ask_pool, .data = &pool };
+	const struct mew_stack *stack;
+	bool served = false;
+	pthread_t id;
+
+	(void)state;
+	assert_int_equal(sem_init(&pool.work, 0, 0), 0);
+	assert_int_equal(sem_init(&pool.done, 0, 0), 0);
+	assert_int_equal(pthread_create(&id, NULL, pool_thread, &pool), 0);
+	assert_int_equal(alloc_rig_run(&rig), MEW_OK);
+	assert_int_equal(rig.row->nheap_stacks, 1);
+	assert_int_equal(rig.figures->total_allocations, 1);
+	stack = &rig.model->stacks[rig.row->heap_stacks[0].stack];
+	for (size_t i = 0; i < stack->depth; i++) {
+		const struct mew_location *l = &rig.model->locations[rig.model->frames[stack->first + i]];
+		uintptr_t lo = (uintptr_t)pool_thread;
+		uintptr_t at = l->offset + (l->module == MEW_NO_MODULE ? 0 : mew_modules_find(mew_modules_current(), lo)->bias);
+
+		served = served || (at > lo && at < lo + 128);
+	}
+	assert_true(served);
+	assert_int_equal(pthread_join(id, NULL), 0);
+	alloc_rig_free(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_each_stack_held_at_the_peak),
 		cmocka_unit_test(test_other_unwinders_find_the_same),
 		cmocka_unit_test(test_leaf_is_the_callers_code),
+		cmocka_unit_test(test_stacks_of_a_thread_that_was_here_before),
 	};
 
 	return cmocka_run_group_tests_name("memory_stacks", tests, NULL, NULL);
