@@ -253,6 +253,7 @@ static bool is_tested(const struct mew_rules *rules, const struct mew_verdict *v
 	return rules->time_rule == MEW_TIME_SIGNS && !v->metric->exact && v->n > 0 && v->outcome != MEW_OUTCOME_INVALID;
 }
 
+/* A pass is no claim that chance multiplies: what may not be faster after all is still not slower. */
 static void settle(double side, struct mew_verdict *v, double worse, double better)
 {
 	bool doubtful = (v->outcome == MEW_OUTCOME_REGRESSED && worse > side) ||
@@ -261,7 +262,8 @@ static void settle(double side, struct mew_verdict *v, double worse, double bett
 	v->p_worse = worse;
 	v->p_better = better;
 	if (doubtful)
-		decide(v, MEW_OUTCOME_INCONCLUSIVE, "a difference, but not certain enough among so many cases");
+		decide(v, v->outcome == MEW_OUTCOME_IMPROVED ? MEW_OUTCOME_PASS : MEW_OUTCOME_INCONCLUSIVE,
+		       "a difference, but not certain enough among so many cases");
 }
 
 int mew_verdicts_settle(const struct mew_rules *rules, struct mew_verdict *const *verdicts, size_t n,

@@ -177,8 +177,8 @@ int mew_verdict_time(const struct mew_rules *rules, const char *key, const struc
 void mew_verdict_invalid(const struct mew_metric *metric, const char *why, struct mew_verdict *out);
 
 /*
- * Correct time verdicts by signs for the number of cases (Holm): a difference that is not certain enough among all of
- * them becomes inconclusive. Exact metrics and the bootstrap rule are not touched.
+ * Correct time verdicts by signs for the number of cases (Holm): a regression that is not certain enough among all of
+ * them becomes inconclusive, an improvement a pass. Exact metrics and the bootstrap rule are not touched.
  *
  * verdicts  n of them, in any order
  * Returns   MEW_OK, or MEW_E_NOMEM

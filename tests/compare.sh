@@ -182,6 +182,10 @@ gate "nothing in common is invalid" 4 "a - $(ten 100) $mem" "b - $(ten 100) $mem
 gate "6 pairs are too few among many cases" 3 "a - 1,1,1,1,1,1 $mem
 b - 1,1,1,1,1,1 $mem" "a - 2,2,2,2,2,2 $mem
 b - 1,1,1,1,1,1 $mem"
+gate "but not for two faster ones to pass" 0 "a - 1,1,1,1,1,1 $mem
+b - 1,1,1,1,1,1 $mem" "a - 0.5,0.5,0.5,0.5,0.5,0.5 $mem
+b - 0.5,0.5,0.5,0.5,0.5,0.5 $mem"
+check "... which are not called faster" 0 'a .* at most 2 % slower'
 gate "the classic rule: 4 pairs" 3 "a - 1,1,1,1 $mem" "a - 2,2,2,2 $mem" --rule bootstrap
 gate "the classic rule: 5 pairs" 1 "a - 1,1,1,1,1 $mem" "a - 2,2,2,2,2 $mem" --rule bootstrap
 gate "the classic rule: no more than the least difference" 3 "a - 1,1,1,1,1 $mem" "a - 2,2,2,2,2 $mem" --rule bootstrap \

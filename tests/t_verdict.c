@@ -302,8 +302,9 @@ static void time_by_the_classic_rule(void **state)
 
 /* --- many cases ------------------------------------------------------------------------------------------------- */
 
-/* n cases with 6 observations each, all of them slower: p = 1/64 is enough for one case and not for two. */
-static size_t regressions_among(size_t n, size_t observations)
+/* n cases, all of them slower or faster: with 6 observations p = 1/64 is enough for one case and not for two. */
+static size_t differences_among(size_t n, size_t observations, double ratio, enum mew_outcome want,
+				enum mew_outcome otherwise)
 {
 	struct mew_rules rules = { .alpha = 0 };
 	struct mew_verdict list[MOST], *all[MOST];
@@ -311,7 +312,7 @@ static size_t regressions_among(size_t n, size_t observations)
 	size_t count = 0;
 
 	for (size_t i = 0; i < observations; i++)
-		x[i] = log(1.5);
+		x[i] = log(ratio);
 	for (size_t i = 0; i < n; i++) {
 		struct mew_observations of = { .log_ratios = x, .n = observations };
 
@@ -320,10 +321,20 @@ static size_t regressions_among(size_t n, size_t observations)
 	}
 	assert_int_equal(mew_verdicts_settle(&rules, all, n, NULL), MEW_OK);
 	for (size_t i = 0; i < n; i++) {
-		count += list[i].outcome == MEW_OUTCOME_REGRESSED;
-		assert_true(list[i].outcome == MEW_OUTCOME_REGRESSED || list[i].outcome == MEW_OUTCOME_INCONCLUSIVE);
+		count += list[i].outcome == want;
+		assert_true(list[i].outcome == want || list[i].outcome == otherwise);
 	}
 	return count;
+}
+
+static size_t regressions_among(size_t n, size_t observations)
+{
+	return differences_among(n, observations, 1.5, MEW_OUTCOME_REGRESSED, MEW_OUTCOME_INCONCLUSIVE);
+}
+
+static size_t improvements_among(size_t n, size_t observations)
+{
+	return differences_among(n, observations, 0.5, MEW_OUTCOME_IMPROVED, MEW_OUTCOME_PASS);
 }
 
 static void many_cases_need_more(void **state)
@@ -334,6 +345,15 @@ static void many_cases_need_more(void **state)
 	assert_int_equal(regressions_among(2, 7), 2);
 	assert_int_equal(regressions_among(40, 7), 0);
 	assert_int_equal(regressions_among(40, 11), 40);
+}
+
+/* Too few to say that it is faster are enough to say that it is not slower. */
+static void a_doubtful_improvement_is_a_pass(void **state)
+{
+	(void)state;
+	assert_int_equal(improvements_among(1, 6), 1);
+	assert_int_equal(improvements_among(2, 6), 0);
+	assert_int_equal(improvements_among(2, 7), 2);
 }
 
 /* An exact rise needs no certainty and costs the timed cases none. */
@@ -411,6 +431,7 @@ int main(void)
 		cmocka_unit_test(false_alarms_stay_below_alpha),
 		cmocka_unit_test(time_by_the_classic_rule),
 		cmocka_unit_test(many_cases_need_more),
+		cmocka_unit_test(a_doubtful_improvement_is_a_pass),
 		cmocka_unit_test(exact_metrics_are_not_corrected),
 		cmocka_unit_test(exit_codes),
 		cmocka_unit_test(more_allocations_are_not_outweighed),
