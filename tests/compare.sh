@@ -126,14 +126,21 @@ check "-v lists what is equal" 0 'allocs/iter .* equal'
 
 # --- the gate
 
-# gate NAME CODE BASE-LINE HEAD-LINE [FLAG...]
+# gate NAME CODE BASE-LINE HEAD-LINE [FLAG...]: the word is that of the code, unless a flag has changed the code
 gate() {
 	gate_name=$1 gate_code=$2
+	case $gate_code:$* in
+	*--inconclusive*) gate_word=inconclusive ;;
+	0:*) gate_word=pass ;;
+	1:*) gate_word=regression ;;
+	3:*) gate_word=inconclusive ;;
+	*) gate_word=invalid ;;
+	esac
 	echo "$3" | results b.json
 	echo "$4" | results h.json
 	shift 4
 	run "$mew" compare --gate "$@" b.json h.json
-	check "$gate_name" "$gate_code" '^gate: '
+	check "$gate_name" "$gate_code" "^gate: $gate_word\\(:\\|$\\)"
 }
 
 mem="5 100 200 100"
@@ -149,6 +156,10 @@ gate "of 9 and 5 processes 5 pairs are made" 3 "a - 1,1,1,1,1,1,1,1,1 $mem" "a -
 gate "one process is inconclusive, however much slower" 3 "a - 1 $mem" "a - 9 $mem"
 gate "--inconclusive pass" 0 "a - 1 $mem" "a - 9 $mem" --inconclusive pass
 gate "--inconclusive fail" 1 "a - 1 $mem" "a - 1 $mem" --inconclusive fail
+run "$mew" compare --gate --inconclusive fail --markdown - b.json h.json
+check "... which the Markdown does not call a regression" 1 '^\*\*inconclusive\*\*$'
+run "$mew" compare --gate --inconclusive fail --json - b.json h.json
+lacks "... nor the JSON" '"verdict": *"regression"'
 gate "one allocation more is a regression, although faster" 1 "a - $(ten 100) 5 100 200 100" "a - $(ten 50) 5.01 100 200 100"
 gate "one fewer is a pass" 0 "a - $(ten 100) 5 100 200 100" "a - $(ten 100) 4 100 200 100"
 gate "... but not with --strict" 1 "a - $(ten 100) 5 100 200 100" "a - $(ten 100) 4 100 200 100" --strict

@@ -190,8 +190,13 @@ static int settle(const struct mew_rules *rules, struct mew_comparison *out, str
 	for (size_t i = 0; i < n; i++)
 		all[i] = &out->cases[i / MEW_COMPARE_METRICS].verdicts[i % MEW_COMPARE_METRICS];
 	status = mew_verdicts_settle(rules, all, n, err);
-	out->exit_code = out->nmissing > 0 || out->nadded > 0 ? 4 : mew_verdicts_exit(rules, all, n);
+	out->outcome = mew_verdicts_worst(all, n);
+	out->exit_code = mew_verdicts_exit(rules, all, n);
 	free(all);
+	if (out->nmissing > 0 || out->nadded > 0 || out->outcome == MEW_OUTCOME_ABSENT) {
+		out->outcome = MEW_OUTCOME_INVALID;
+		out->exit_code = 4;
+	}
 	return status;
 }
 
@@ -279,6 +284,11 @@ void mew_compare_free(struct mew_comparison *c)
 	free(c->missing);
 	free(c->added);
 	free(c->differences);
+}
+
+const char *mew_compare_gate_word(const struct mew_comparison *c)
+{
+	return mew_outcome_name(c->outcome == MEW_OUTCOME_IMPROVED ? MEW_OUTCOME_PASS : c->outcome);
 }
 
 const char *mew_compare_misfit(const struct mew_comparison *c)

@@ -47,7 +47,8 @@ struct mew_comparison {
 	bool other_machine;
 	double mean_ratio; /* geometric mean of the ratios of time; NaN without any */
 	size_t nratios;
-	int exit_code; /* that a gate has: 0, 1, 3 or 4 */
+	enum mew_outcome outcome; /* of a gate: the worst one; invalid also where the cases are not the same or none */
+	int exit_code; /* that it has: 0, 1, 3 or 4 */
 };
 
 /*
@@ -70,6 +71,9 @@ int mew_compare_time(const struct mew_rules *rules, bool other_machine, struct m
 
 /* A verdict in words: "slower", "within 2 %", "more", "equal", "not resolved". `out` has MEW_COMPARE_WORD_BYTES. */
 void mew_compare_word(const struct mew_verdict *v, char *out);
+
+/* What the gate says, whatever rules->unsure makes of the exit code: "pass", "regression", "inconclusive", "invalid". */
+const char *mew_compare_gate_word(const struct mew_comparison *c);
 
 /* Why the gate is invalid before any figure is looked at: ": cases are missing from the head"; "" for no reason. */
 const char *mew_compare_misfit(const struct mew_comparison *c);

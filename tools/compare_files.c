@@ -163,15 +163,13 @@ static void markdown_rules(struct mew_writer *w, const struct mew_compare_set *s
 
 static void markdown_comparison(struct mew_writer *w, const struct mew_compare_set *set, const struct mew_comparison *c)
 {
-	static const char *const words[] = { "pass", "regression", "", "inconclusive", "invalid" };
-
 	mew_write_text(w, "### ");
 	mew_text_markdown(w, c->base_name);
 	mew_write_text(w, " and ");
 	mew_text_markdown(w, c->head_name);
 	mew_write_text(w, "\n\n");
 	if (set->gated)
-		mew_writef(w, "**%s**%s\n\n", words[c->exit_code], mew_compare_misfit(c));
+		mew_writef(w, "**%s**%s\n\n", mew_compare_gate_word(c), mew_compare_misfit(c));
 	if (c->nratios > 0) {
 		mew_writef(w, "Geometric mean of the ratios of time of %zu cases: ", c->nratios);
 		put_number(w, c->mean_ratio);

@@ -153,9 +153,7 @@ static void put_differences(struct mew_json *j, const struct mew_comparison *c)
 
 static void put_gate(struct mew_json *j, const struct mew_compare_set *set, const struct mew_comparison *c)
 {
-	static const char *const words[] = { "pass", "regression", NULL, "inconclusive", "invalid" };
-
-	mew_json_put_text(j, "verdict", set->gated ? words[c->exit_code] : NULL);
+	mew_json_put_text(j, "verdict", set->gated ? mew_compare_gate_word(c) : NULL);
 	mew_json_key(j, "exit_code");
 	if (set->gated)
 		mew_json_i64(j, c->exit_code);

@@ -275,13 +275,11 @@ static void put_allows(const struct mew_cells *o)
 
 static void put_gate(const struct mew_cells *o, const struct mew_comparison *c)
 {
-	static const char *const words[] = { "pass", "regression", "", "inconclusive", "invalid" };
-	static const enum mew_style styles[] = { MEW_STYLE_GOOD, MEW_STYLE_BAD, MEW_STYLE_PLAIN, MEW_STYLE_WARN,
-						 MEW_STYLE_BAD };
+	enum mew_style style = c->outcome == MEW_OUTCOME_PASS ? MEW_STYLE_GOOD : mew_outcome_style(c->outcome);
 
 	put_allows(o);
 	mew_write_char(o->w, '\n');
-	mew_cell_sentence(o, styles[c->exit_code], "gate: %s%s", words[c->exit_code], mew_compare_misfit(c));
+	mew_cell_sentence(o, style, "gate: %s%s", mew_compare_gate_word(c), mew_compare_misfit(c));
 }
 
 static int put_pair(const struct mew_cells *o)
