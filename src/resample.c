@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RESAMPLES 10000u
 #define CONFIDENCE 0.95
 
 /* --- random numbers --------------------------------------------------------------------------------------------- */
@@ -186,7 +185,7 @@ static bool is_single(const struct levels *l)
 
 static unsigned resamples_of(const struct mew_resampling *how)
 {
-	return how->resamples == 0 ? RESAMPLES : how->resamples;
+	return how->resamples == 0 ? MEW_RESAMPLES : how->resamples;
 }
 
 /* Percentile interval of what was drawn; sorts it. Rounding must not move a rank: 0.025 times 10,000 is 250. */

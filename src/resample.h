@@ -42,9 +42,11 @@ struct mew_groups {
 	size_t n;
 };
 
+#define MEW_RESAMPLES 10000u
+
 struct mew_resampling {
 	uint64_t seed;
-	unsigned resamples; /* 0: 10,000 */
+	unsigned resamples; /* 0: MEW_RESAMPLES */
 	double confidence;  /* 0: 0.95 */
 	double edge;        /* that p_above and p_below are about, 0 or more */
 };

@@ -231,6 +231,10 @@ jq --arg long "$(printf '%0280d' 0 | tr 0 k)" '.cases[0] as $c | .cases = [range
 jq -n '[range(300) | {cases: "\(.)*", metric: "time", limit: "1%", reason: ("because " * 30)}]' >rules.json
 run "$mew" gate --merge many --seed 1 --allow rules.json --output comment
 check "many cases need more than five pairs each" 3 INCONCLUSIVE
+mkdir more && cp two/summary.json more
+jq '.cases[].observations |= . + . + . + .' many/samples.json >more/samples.json
+run "$mew" gate --merge more --seed 1
+check "twenty are enough" 1 REGRESSION
 is "the comment for them is not too long" "$([ "$(wc -c <comment/mew-gate.md)" -le 65000 ] && echo yes)" yes
 is "it uses the room" "$([ "$(wc -c <comment/mew-gate.md)" -gt 60000 ] && echo yes)" yes
 is "it counts the rows that it leaves out" "$(grep -c '^[0-9]* more rows, none of them worse' comment/mew-gate.md)" 1

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "gate_resume.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,8 +239,26 @@ int mew_gate_merge(struct mew_gate *g, char *const *directories, int n)
 
 /* --- judging ---------------------------------------------------------------------------------------------------- */
 
+/*
+ * How many resamples it takes to be certain among all cases. The p-value of n is 1 / (n + 1) at least, and is
+ * multiplied by the number of cases (Holm): where that alone keeps a difference from counting, there must be more.
+ * Whether the pairs are enough to be that certain, their signs say: of five pairs beyond the margin every resample is,
+ * and proves no more.
+ * Returns 0: no more are wanted.
+ */
+static unsigned resamples_wanted(const struct mew_gate *g, double p_by_signs, const struct mew_estimate *e)
+{
+	double side = (g->rules.alpha == 0 ? 0.05 : g->rules.alpha) / 2, cases = (double)g->ncases;
+	double p = fmin(e->p_above, e->p_below), wanted = ceil(2 * cases / side);
+
+	if (p > side || p * cases <= side || p_by_signs * cases > side || wanted <= MEW_RESAMPLES)
+		return 0;
+	return (unsigned)fmin(wanted, UINT_MAX);
+}
+
 /* Each pair is a group of one; groups of a machine stand together because they were read so. */
-static bool estimate(const struct mew_gate *g, const struct mew_gate_case *c, double margin, struct mew_estimate *out)
+static bool estimate(const struct mew_gate *g, const struct mew_gate_case *c, double margin, double p_by_signs,
+		     struct mew_estimate *out)
 {
 	struct mew_resampling how = g->rules.resampling;
 	size_t n = c->series.n;
@@ -251,6 +270,9 @@ static bool estimate(const struct mew_gate *g, const struct mew_gate_case *c, do
 		groups[i] = (struct mew_group){ &c->series.list[i].log_ratio, 1, c->series.list[i].machine };
 	how.edge = margin;
 	fine = fine && mew_bootstrap_medians(&all, NULL, &how, out);
+	how.resamples = fine ? resamples_wanted(g, p_by_signs, out) : 0;
+	if (how.resamples > 0)
+		fine = mew_bootstrap_medians(&all, NULL, &how, out);
 	free(groups);
 	return fine;
 }
@@ -292,14 +314,14 @@ int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c
 		return mew_error_set(err, MEW_E_NOMEM, "no memory for the observations of \"%s\"", c->key);
 	for (size_t i = 0; i < c->series.n; i++)
 		x[i] = c->series.list[i].log_ratio;
-	rules.time_rule = MEW_TIME_SIGNS; /* its margin and its checks are wanted, not its decision */
+	rules.time_rule = MEW_TIME_SIGNS; /* its margin, checks and p-values are wanted, not its decision */
 	rules.sequential = false;
 	status = mew_verdict_time(&rules, c->key, &of, v, err);
 	free(x);
 	if (status != MEW_OK || v->outcome == MEW_OUTCOME_ABSENT || v->outcome == MEW_OUTCOME_INVALID)
 		return status;
 	margin = log1p(v->limit.percent / 100);
-	if (!estimate(g, c, margin, &e))
+	if (!estimate(g, c, margin, fmin(v->p_worse, v->p_better), &e))
 		return mew_error_set(err, MEW_E_NOMEM, "no memory to resample \"%s\"", c->key);
 	decide(v, margin, &e);
 	return MEW_OK;
