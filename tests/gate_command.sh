@@ -212,6 +212,19 @@ run "$mew" gate --merge cases1 --limit time=0% --seed 1
 check "a merged case that is certain enough alone" 1 'case0 *time *regression'
 run "$mew" gate --merge cases10 --limit time=0% --seed 1
 check "is not among ten" 3 'case9 *time *inconclusive'
+# two calibrated machines, the second to 5 %: what each of them calls noise is noise together
+for machine in 1 2; do
+	mkdir "calm$machine"
+	jq --argjson m "$machine" '.cases[0].noise_floor = 0.03 * $m - 0.01' two/summary.json >"calm$machine/summary.json"
+	jq --argjson m "$machine" '.cases[0].observations = [range(16) as $k | {log_ratio: (0.03 + 0.0001 * ($k + $m)), base_ns: 100,
+		head_ns: 103, loops: 1, rounds: 1, disturbed: 0, ties: 0}]' two/samples.json >"calm$machine/samples.json"
+done
+run "$mew" gate --merge calm1 calm2
+check "merged cases are held against their largest noise floor" 0 'slow *time *pass'
+run "$mew" gate --merge calm1 calm2 --limit time=4%
+complains "a margin below it is refused" 2 'slow: the margin asked for is below the noise floor'
+run "$mew" gate --merge calm1
+check "the smaller one of a machine is its own" 1 'slow *time *regression'
 run "$mew" gate --merge one one
 complains "a run counts once" 4 'of another directory'
 jq '.head.hash = "0"' two/samples.json >other.json && mkdir other && cp other.json other/samples.json && cp two/summary.json other

@@ -171,6 +171,20 @@ static void join_exact(struct mew_gate *g, struct mew_gate_case *c, const json_t
 	}
 }
 
+/* What a machine said of each case. Together they are held to what the noisiest of them can tell. */
+static void join_summary(struct mew_gate *g, const json_t *samples, const json_t *summary, unsigned machine)
+{
+	for (size_t i = 0; i < g->ncases; i++) {
+		struct mew_gate_case *c = &g->cases[i];
+		const json_t *judged = mew_gate_find_case(summary, c->key);
+
+		if (mew_gate_find_case(samples, c->key) == NULL)
+			mew_gate_fail(c, "machine %u has no such case: measure the same cases everywhere", machine + 1);
+		c->noise_floor = fmax(c->noise_floor, number_of(judged, "noise_floor")); /* NaN is no maximum */
+		join_exact(g, c, json_object_get(judged, "verdicts"));
+	}
+}
+
 static int join(struct mew_gate *g, const char *directory, unsigned machine, struct mew_error *err)
 {
 	json_t *samples = load(directory, "samples.json", err), *summary = NULL;
@@ -198,12 +212,7 @@ static int join(struct mew_gate *g, const char *directory, unsigned machine, str
 	for (size_t i = 0; i < json_array_size(cases); i++)
 		if (join_case(g, json_array_get(cases, i), machine, err) != MEW_OK)
 			return MEW_E_INVALID;
-	for (size_t i = 0; i < g->ncases; i++) {
-		if (mew_gate_find_case(samples, g->cases[i].key) == NULL)
-			mew_gate_fail(&g->cases[i], "machine %u has no such case: measure the same cases everywhere",
-				      machine + 1);
-		join_exact(g, &g->cases[i], json_object_get(mew_gate_find_case(summary, g->cases[i].key), "verdicts"));
-	}
+	join_summary(g, samples, summary, machine);
 	return MEW_OK;
 }
 
@@ -305,7 +314,7 @@ int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c
 {
 	struct mew_rules rules = g->rules;
 	double *x = calloc(c->series.n + 1, sizeof *x);
-	struct mew_observations of = { .log_ratios = x, .n = c->series.n };
+	struct mew_observations of = { .log_ratios = x, .n = c->series.n, .noise_floor = c->noise_floor };
 	struct mew_estimate e;
 	double margin;
 	int status;
