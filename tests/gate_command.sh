@@ -227,6 +227,15 @@ run "$mew" gate --merge calm1
 check "the smaller one of a machine is its own" 1 'slow *time *regression'
 run "$mew" gate --merge one one
 complains "a run counts once" 4 'of another directory'
+for machine in 1 2; do
+	gate rose.json --limit misses=1 --output "rose$machine"
+done
+run "$mew" gate --merge rose1 rose2 --limit misses=1 --limit time=900% --inconclusive pass
+check "limits of joined runs may name their counts" 0 '^ *misses *pass'
+run "$mew" gate --merge rose1 rose2 --limit time=900% --inconclusive pass
+check "... and must, where they are wanted" 1 'misses *regression'
+run "$mew" gate --merge rose1 rose2 --limit misprints=1
+complains "... and no others" 2 'no metric "misprints"'
 jq '.head.hash = "0"' two/samples.json >other.json && mkdir other && cp other.json other/samples.json && cp two/summary.json other
 run "$mew" gate --merge one other
 check "another head is invalid" 4 'compared another head'

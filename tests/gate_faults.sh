@@ -165,7 +165,7 @@ for flag in '--rounds 3' '--memory 3' '--calibration x' '--html x' '--gbench-pro
 	run "$mew" gate --command phases.json --base true --head true $flag
 	complains "${flag%% *} is nothing to commands" 2 "${flag%% *} does not go with --command"
 done
-for flag in '--base x' '--samples 3' '--budget 3' '--rule signs' '-t x'; do
+for flag in '--base x' '--samples 3' '--budget 3' '--rule signs' '--command phases.json' '-t x'; do
 	# shellcheck disable=SC2086 # words
 	run "$mew" gate --merge one $flag
 	complains "${flag%% *} is nothing to joined runs" 2 "${flag%% *} does not go with --merge"

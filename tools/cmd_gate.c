@@ -312,20 +312,22 @@ static void read_environment(struct asked *a)
 		a->o.revisions[MEW_BASE] = first_set(bases, MEW_COUNTOF(bases));
 }
 
-/* The phases file, and what the flags say that stand for commands alone. */
+/* The phases file, and what the flags say that stand for commands alone; of runs to be joined, what theirs counted. */
 static int complete_command(struct asked *a)
 {
 	struct mew_error err;
+	int code = a->merge ? mew_gate_merge_counts(a->merged[0], &a->plan) : MEW_EXIT_FINE;
 
+	a->by.rules.counts = a->plan.counts;
+	a->by.rules.ncounts = a->plan.ncounts;
 	if (a->o.phases_file == NULL)
-		return MEW_EXIT_FINE;
+		return code;
 	if (mew_command_plan_read(a->o.phases_file, a->o.contention > 0, &a->plan, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;
 	}
 	a->o.plan = &a->plan;
 	a->o.memory_iterations = 0;
-	a->by.rules.counts = a->plan.counts;
 	a->by.rules.ncounts = a->plan.ncounts;
 	if (a->o.contention_samples == 0) /* by signs 22 find a difference twice among 64 cases, and fewer than 15 in none */
 		a->o.contention_samples = a->by.rules.time_rule == MEW_TIME_BOOTSTRAP ? 10 : 24;
@@ -348,10 +350,13 @@ static int check_sides(const struct asked *a)
 static int complete(struct asked *a)
 {
 	uint64_t *seed = &a->by.rules.resampling.seed;
+	int code;
 
-	if (mew_gate_check_given(&a->given) != MEW_EXIT_FINE || check_sides(a) != MEW_EXIT_FINE ||
-	    complete_command(a) != MEW_EXIT_FINE)
+	if (mew_gate_check_given(&a->given) != MEW_EXIT_FINE || check_sides(a) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
+	code = complete_command(a);
+	if (code != MEW_EXIT_FINE)
+		return code;
 	if (a->o.resumed != NULL) {
 		*seed = (uint64_t)json_integer_value(json_object_get(a->o.resumed, "seed"));
 		a->by.seed_given = true;

@@ -184,6 +184,11 @@ int mew_gate_commands(struct mew_gate *g);
  * Returns an exit code: MEW_EXIT_FINE when there is something to judge.
  */
 int mew_gate_merge(struct mew_gate *g, char *const *directories, int n);
+/*
+ * The counts that the commands of a run to be joined left, for limits to name: in out->counts, and what they borrow from
+ * in out->tree, freed by mew_command_plan_free(). Returns an exit code.
+ */
+int mew_gate_merge_counts(const char *directory, struct mew_command_plan *out);
 /* The verdict of time of merged samples: the machines are a level of the bootstrap. */
 int mew_gate_merged_time(const struct mew_gate *g, const struct mew_gate_case *c, struct mew_verdict *v,
 			 struct mew_error *err);

@@ -59,7 +59,7 @@ static const struct rule {
 	  { "--base", "--head", "--context", "--budget", "--samples", "--rounds", "--memory", "--base-rev",
 	    "--head-rev", "--workload-rev", "--calibration", "--html", "--timeout", "--gbench-program", "--cold-every",
 	    "--contention", "--contention-samples", "--rule",
-	    "--least-difference", "-k", "-F", "-t", NULL } },
+	    "--least-difference", "--command", "-k", "-F", "-t", NULL } },
 	{ "--command", "it is for benchmark programs",
 	  { "--rounds", "--memory", "--calibration", "--html", "--gbench-program", "-k", "-F", "-t", NULL } },
 	{ "--gbench-program", "it is for programs of mew", { "--context", "--html", "-t", NULL } },

@@ -108,22 +108,42 @@ static int join_case(struct mew_gate *g, const json_t *from, unsigned machine, s
 	return MEW_OK;
 }
 
-/* A metric by its name; a command's own count gets a place in the gate. */
-static const struct mew_metric *metric_of(struct mew_gate *g, const json_t *from)
+/* A metric by its name; a command's own count gets a place in the list. */
+static const struct mew_metric *metric_of(struct mew_metric counts[MEW_PLAN_COUNTS], size_t *n, const json_t *from)
 {
 	const char *name = text_of(from, NULL, "metric"), *better = text_of(from, NULL, "better");
 	const struct mew_metric *known = name != NULL ? mew_metric_find(name) : NULL;
 
-	for (size_t i = 0; name != NULL && i < g->nmerged_metrics; i++)
-		if (strcmp(g->merged_metrics[i].name, name) == 0)
-			return &g->merged_metrics[i];
-	if (known != NULL || name == NULL || g->nmerged_metrics == MEW_PLAN_COUNTS)
+	for (size_t i = 0; name != NULL && i < *n; i++)
+		if (strcmp(counts[i].name, name) == 0)
+			return &counts[i];
+	if (known != NULL || name == NULL || *n == MEW_PLAN_COUNTS)
 		return known;
-	g->merged_metrics[g->nmerged_metrics] = (struct mew_metric){
+	counts[*n] = (struct mew_metric){
 		.name = name, .kind = MEW_KIND_MEMORY, .bit = -1, .exact = true,
 		.direction = better != NULL && strcmp(better, "more") == 0 ? MEW_MORE_IS_BETTER : MEW_LESS_IS_BETTER,
 	};
-	return &g->merged_metrics[g->nmerged_metrics++];
+	return &counts[(*n)++];
+}
+
+int mew_gate_merge_counts(const char *directory, struct mew_command_plan *out)
+{
+	struct mew_error err;
+	const json_t *cases;
+
+	out->tree = load(directory, "summary.json", &err);
+	if (out->tree == NULL) {
+		mew_cli_complain("--merge: %s", err.text);
+		return MEW_EXIT_INVALID;
+	}
+	cases = json_object_get(out->tree, "cases");
+	for (size_t i = 0; i < json_array_size(cases); i++) {
+		const json_t *verdicts = json_object_get(json_array_get(cases, i), "verdicts");
+
+		for (size_t k = 0; k < json_array_size(verdicts); k++)
+			(void)metric_of(out->counts, &out->ncounts, json_array_get(verdicts, k));
+	}
+	return MEW_EXIT_FINE;
 }
 
 static double number_of(const json_t *from, const char *member)
@@ -154,7 +174,7 @@ static void join_exact(struct mew_gate *g, struct mew_gate_case *c, const json_t
 {
 	for (size_t i = 0; i < json_array_size(verdicts); i++) {
 		const json_t *from = json_array_get(verdicts, i);
-		const struct mew_metric *metric = metric_of(g, from);
+		const struct mew_metric *metric = metric_of(g->merged_metrics, &g->nmerged_metrics, from);
 		struct mew_verdict v;
 		size_t at = 0;
 
