@@ -189,6 +189,22 @@ static void names_are_told_apart_to_their_end(void **state)
 	says("::f<int>", false);
 }
 
+/* Two files have a static function of that name each; what one of them takes says nothing of the other. */
+static void namesakes_are_told_apart_by_their_files(void **state)
+{
+	const struct mew_cpu_function base[] = { { .function = "work (a.c:1)", .share = 0.6 },
+						 { .function = "work (b.c:1)", .share = 0.4 } };
+	const struct mew_cpu_function head[] = { { .function = "work (b.c:9)", .share = 0.7 },
+						 { .function = "work (a.c:9)", .share = 0.3 } };
+
+	(void)state;
+	add_case();
+	profile_cpu(MEW_BASE, base, 2);
+	profile_cpu(MEW_HEAD, head, 2);
+	says("| work (b.c:9) | ns/iteration | 400 | 700 | +300 |", true);
+	says("| work (a.c:9) |", false);
+}
+
 /* --- allocations ---------------------------------------------------------------------------------------------------- */
 
 /* The list has the largest peaks; what stands behind it may have allocated more. */
@@ -208,6 +224,19 @@ static void bytes_that_the_base_may_have_had_are_no_growth(void **state)
 	profile_memory(MEW_HEAD, 95000, head, 2);
 	says("small", false);
 	says("| large (a.c:1) | bytes/iteration | at most 600 | 9000 | at least +8400 |", true);
+}
+
+static void namesakes_allocate_by_themselves(void **state)
+{
+	const struct mew_memory_function base[] = { { "work (a.c:1)", 1, 6000, 1, 0 }, { "work (b.c:1)", 1, 4000, 1, 0 } };
+	const struct mew_memory_function head[] = { { "work (b.c:9)", 1, 7000, 1, 0 }, { "work (a.c:9)", 1, 3000, 1, 0 } };
+
+	(void)state;
+	add_case();
+	profile_memory(MEW_BASE, 10000, base, 2);
+	profile_memory(MEW_HEAD, 10000, head, 2);
+	says("| work (b.c:9) | bytes/iteration | 400 | 700 | +300 |", true);
+	says("| work (a.c:9) |", false);
 }
 
 /* --- what could not be looked at ------------------------------------------------------------------------------------ */
@@ -245,6 +274,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_grew_beyond_the_list_did_so_at_least, open_gate, close_gate),
 		cmocka_unit_test_setup_teardown(what_a_whole_list_lacks_was_not_there, open_gate, close_gate),
 		cmocka_unit_test_setup_teardown(names_are_told_apart_to_their_end, open_gate, close_gate),
+		cmocka_unit_test_setup_teardown(namesakes_are_told_apart_by_their_files, open_gate, close_gate),
+		cmocka_unit_test_setup_teardown(namesakes_allocate_by_themselves, open_gate, close_gate),
 		cmocka_unit_test_setup_teardown(bytes_that_the_base_may_have_had_are_no_growth, open_gate, close_gate),
 		cmocka_unit_test_setup_teardown(what_could_not_be_compared_is_not_called_equal, open_gate, close_gate),
 		cmocka_unit_test_setup_teardown(cases_without_room_are_counted, open_gate, close_gate),

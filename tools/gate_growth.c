@@ -33,12 +33,24 @@ static size_t name_length(const char *function)
 	return n > 0 ? n : strlen(function);
 }
 
-/* A function is the same one wherever its file puts it. */
-static bool same_function(const char *a, const char *b)
+/* The same up to the line, which edits move. */
+static size_t place_length(const char *function)
 {
-	size_t n = name_length(a);
+	const char *colon = strrchr(function + name_length(function), ':');
 
-	return n == name_length(b) && memcmp(a, b, n) == 0;
+	return colon != NULL ? (size_t)(colon - function) : strlen(function);
+}
+
+enum likeness { ANOTHER, SAME_NAME, SAME_PLACE };
+
+/* A static function may have namesakes in other files: by its name alone it is found only where its file has none. */
+static enum likeness likeness(const char *a, const char *b)
+{
+	size_t name = name_length(a), place = place_length(a);
+
+	if (name != name_length(b) || memcmp(a, b, name) != 0)
+		return ANOTHER;
+	return place == place_length(b) && memcmp(a, b, place) == 0 ? SAME_PLACE : SAME_NAME;
 }
 
 static int by_growth(const void *a, const void *b)
@@ -53,9 +65,19 @@ static int by_growth(const void *a, const void *b)
 
 static double share_in(const struct mew_cpu_case *row, const char *function, bool *at_most)
 {
-	for (size_t i = 0; i < row->nby_function; i++)
-		if (same_function(row->by_function[i].function, function))
-			return row->by_function[i].share;
+	enum likeness best = ANOTHER;
+	double share = 0;
+
+	for (size_t i = 0; i < row->nby_function; i++) {
+		enum likeness like = likeness(row->by_function[i].function, function);
+
+		if (like > best) {
+			best = like;
+			share = row->by_function[i].share;
+		}
+	}
+	if (best > ANOTHER)
+		return share;
 	*at_most = row->nby_function >= MEW_MOST_BY_FUNCTION;
 	return *at_most ? row->by_function[row->nby_function - 1].share : 0;
 }
@@ -94,13 +116,20 @@ static size_t time_growth(const struct mew_cpu_case *base, const struct mew_cpu_
 /* The list has the largest peaks, so what it leaves out can have all bytes that its own functions do not. */
 static double bytes_in(const struct mew_memory_case *row, const char *function, bool *at_most)
 {
-	double others = (double)row->cumulative_bytes;
+	double others = (double)row->cumulative_bytes, bytes = 0;
+	enum likeness best = ANOTHER;
 
 	for (size_t i = 0; i < row->nby_function; i++) {
-		if (same_function(row->by_function[i].function, function))
-			return (double)row->by_function[i].cumulative_bytes;
+		enum likeness like = likeness(row->by_function[i].function, function);
+
 		others -= (double)row->by_function[i].cumulative_bytes;
+		if (like > best) {
+			best = like;
+			bytes = (double)row->by_function[i].cumulative_bytes;
+		}
 	}
+	if (best > ANOTHER)
+		return bytes;
 	*at_most = row->nby_function >= MEW_MOST_BY_FUNCTION;
 	return *at_most ? fmax(others, 0) : 0;
 }
