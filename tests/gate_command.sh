@@ -113,6 +113,11 @@ phases fails.json '{"name": "a", "run": "echo spoken; echo kept >\"$MEW_SCRATCH/
 gate fails.json --output fails
 check "a run that fails is invalid, with its status" 4 'exited with code 3'
 is "its output and artefacts are kept" "$(cat fails/logs/00-*/a.log fails/logs/00-*/a-artefact | tr '\n' ' ')" "spoken kept "
+phases twins.json '{"name": "a", "run": "cd $MEW_SCRATCH && mkdir -p x y && echo of x >x/out && echo of y >y/out && echo log >y/log",
+	"artefacts": ["x/out", "y/out", "y/log"]}'
+gate twins.json --samples 1 --output twins
+is "two artefacts of one name are both kept" "$(cd twins/logs/00-base && grep . a-* | tr '\n' ' ')" \
+	"a-log:log a-x-out:of x a-y-out:of y "
 phases folder.json '{"name": "a", "run": "mkdir -p $MEW_SCRATCH/kept; sleep 0.01", "artefacts": ["kept"]}'
 gate folder.json
 check "an artefact that is no file is named" 4 'kept is no regular file'

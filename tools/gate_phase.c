@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "gate_step.h"
+#include "symbolise.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -46,17 +47,30 @@ static int open_places(struct mew_commands *p, const struct mew_command_phase *p
 	return at->log >= 0 ? MEW_OK : mew_error_errno(err, MEW_E_IO, "%.200s cannot be made", path);
 }
 
+/* What the k-th artefact is called among the logs: its base name, or all of its path where that would be another's too. */
+static void name_artefact(const json_t *list, size_t k, char *out, size_t size)
+{
+	const char *path = json_string_value(json_array_get(list, k)), *name = mew_base_name(path);
+
+	(void)snprintf(out, size, "%.200s", name);
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (i != k && strcmp(mew_base_name(json_string_value(json_array_get(list, i))), name) == 0)
+			(void)snprintf(out, size, "%.200s", path);
+	for (char *slash = strchr(out, '/'); slash != NULL; slash = strchr(slash, '/'))
+		*slash = '-';
+}
+
 static int copy_artefacts(const struct place *at, struct mew_error *err)
 {
 	int status = MEW_OK;
 
 	for (size_t i = 0; i < json_array_size(at->phase->artefacts); i++) {
-		const char *name = json_string_value(json_array_get(at->phase->artefacts, i));
-		const char *slash = strrchr(name, '/');
-		char from[PATH_MAX], to[PATH_MAX];
+		char from[PATH_MAX], to[PATH_MAX], name[201];
 
-		(void)snprintf(from, sizeof from, "%s/%.1000s", at->scratch, name);
-		(void)snprintf(to, sizeof to, "%s/%s-%.200s", at->logs, at->name, slash != NULL ? slash + 1 : name);
+		name_artefact(at->phase->artefacts, i, name, sizeof name);
+		(void)snprintf(from, sizeof from, "%s/%.1000s", at->scratch,
+			       json_string_value(json_array_get(at->phase->artefacts, i)));
+		(void)snprintf(to, sizeof to, "%s/%s-%s", at->logs, at->name, name);
 		if (status == MEW_OK)
 			status = mew_scratch_copy(from, to, err);
 	}
