@@ -397,7 +397,6 @@ static int exit_code(const struct recording *r, int ours)
 
 static int record(struct recording *r)
 {
-	bool breaks;
 	struct mew_error err;
 	int status = mew_unwinder_check(getenv("MEW_UNWINDER"), &err);
 
@@ -409,7 +408,7 @@ static int record(struct recording *r)
 				 mew_cli_check_servers(r->cli) != MEW_EXIT_FINE))
 		return MEW_EXIT_USAGE;
 	if (status == MEW_OK)
-		status = mew_record_check(r->path, &breaks, &err);
+		status = mew_record_check(r->path, &err);
 	if (status == MEW_OK)
 		status = mew_recorder_init(&r->recorder, &r->orders, &err);
 	if (status == MEW_OK)

@@ -409,9 +409,8 @@ static int no_benchmarks(struct mew_guest_host *h, int wait_status, struct mew_e
 {
 	uint32_t loaded = __atomic_load_n(&h->channel->loaded, __ATOMIC_RELAXED);
 	char path[2200], how[96];
-	bool breaks;
 
-	if (loaded == 0 && mew_record_check(h->program, &breaks, err) == MEW_E_UNSUPPORTED)
+	if (loaded == 0 && mew_record_check(h->program, err) == MEW_E_UNSUPPORTED)
 		return err->status;
 	mew_launch_describe(wait_status, how, sizeof how);
 	if (h->channel->refusal[0] != '\0')

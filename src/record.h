@@ -28,6 +28,7 @@
 #define MEW_RECORD_PLACE ((uint64_t)0x2000000000)
 #define MEW_RECORD_PLACES 4u /* one behind the other */
 #define MEW_RECORD_STATICS 8
+#define MEW_RECORD_WHY_BYTES 512 /* a path and a sentence */
 
 enum mew_record_kinds { MEW_RECORD_MEMORY = 1, MEW_RECORD_CPU = 2 };
 
@@ -50,7 +51,7 @@ bool mew_record_get_orders(struct mew_record_orders *o, const char *text);
 struct mew_record_hello { /* one message, with the file where there is one */
 	uint64_t magic;
 	int pid, is_left_out; /* a program that the process starts cannot be recorded; else it is about the process itself */
-	char why[248]; /* there is none: the reason */
+	char why[MEW_RECORD_WHY_BYTES]; /* there is none: the reason */
 };
 
 struct mew_record_part { /* one capture */

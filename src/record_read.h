@@ -12,14 +12,14 @@
 struct mew_recording { /* one process image */
 	int pid;
 	int file;        /* -1: none, see why */
-	char why[248];
+	char why[MEW_RECORD_WHY_BYTES];
 	bool is_left_out;  /* a program that cannot be recorded: see mew_recorder_left; only while it is received */
 	int end;           /* readable when the process is gone; -1: none is needed any more, or there is none to be had */
 	uint64_t ended_ns; /* when it was found to be gone; 0: it is not known to be */
 };
 
 struct mew_recorder_left { /* programs that cannot be recorded */
-	char why[248];
+	char why[MEW_RECORD_WHY_BYTES];
 	size_t times;
 };
 

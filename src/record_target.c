@@ -66,8 +66,15 @@ struct file {
 	const char *path;
 	const unsigned char *bytes;
 	size_t size;
-	bool breaks; /* returned: with our libraries it would not start, or complain */
+	const char *why; /* returned: it cannot be recorded; a sentence whose subject is the path */
+	bool breaks;     /* returned: with our libraries it would not start, or complain */
 };
+
+static int refuse(struct file *f, int status, const char *why)
+{
+	f->why = why;
+	return status;
+}
 
 static bool has_privileges(const char *path)
 {
@@ -105,13 +112,15 @@ static bool has_function(const struct file *f, const ElfW(Shdr) *table, const El
 	return false;
 }
 
-/* Do its dynamic symbols say that it brings a sanitizer? */
+#define BUILT_WITH(name) "is built with " name ", which must come first itself: use a build without -fsanitize"
+
+/* Do its dynamic symbols say that it brings a sanitizer? Then the sentence. */
 static const char *sanitizer_of(const struct file *f, const ElfW(Ehdr) *e)
 {
-	static const char *const names[][2] = { { "__asan_init", "AddressSanitizer" },
-						{ "__tsan_init", "ThreadSanitizer" },
-						{ "__msan_init", "MemorySanitizer" },
-						{ "__hwasan_init", "HWAddressSanitizer" } };
+	static const char *const names[][2] = { { "__asan_init", BUILT_WITH("AddressSanitizer") },
+						{ "__tsan_init", BUILT_WITH("ThreadSanitizer") },
+						{ "__msan_init", BUILT_WITH("MemorySanitizer") },
+						{ "__hwasan_init", BUILT_WITH("HWAddressSanitizer") } };
 	const ElfW(Shdr) *sections = part(f, e->e_shoff, (uint64_t)e->e_shnum * sizeof *sections);
 
 	for (size_t i = 0; sections != NULL && i < e->e_shnum; i++)
@@ -130,35 +139,29 @@ static bool is_musl(const struct file *f, const ElfW(Phdr) *loader)
 	return path != NULL && memmem(path, loader->p_filesz, "/ld-musl-", 9) != NULL;
 }
 
-static int check_headers(struct file *f, const ElfW(Ehdr) *e, struct mew_error *err)
+static int check_headers(struct file *f, const ElfW(Ehdr) *e)
 {
 	const ElfW(Phdr) *ph = part(f, e->e_phoff, (uint64_t)e->e_phnum * sizeof *ph), *loader = NULL;
-	const char *name;
+	const char *sanitizer;
 
 	for (size_t i = 0; ph != NULL && i < e->e_phnum; i++)
 		if (ph[i].p_type == PT_INTERP)
 			loader = &ph[i];
 	if (loader == NULL)
-		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s is linked statically, so nothing can be loaded into it: link it without "
-				     "-static",
-				     f->path);
+		return refuse(f, MEW_E_UNSUPPORTED, "is linked statically, so nothing can be loaded into it: link it "
+						    "without -static");
 	f->breaks = true;
 	if (is_musl(f, loader))
-		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s is built for the C library musl, and what mew would load into it for "
-				     "glibc: use a build for glibc", f->path);
-	name = sanitizer_of(f, e);
-	if (name != NULL)
-		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s is built with %s, which must come first itself: use a build without "
-				     "-fsanitize",
-				     f->path, name);
+		return refuse(f, MEW_E_UNSUPPORTED, "is built for the C library musl, and what mew would load into it "
+						    "for glibc: use a build for glibc");
+	sanitizer = sanitizer_of(f, e);
+	if (sanitizer != NULL)
+		return refuse(f, MEW_E_UNSUPPORTED, sanitizer);
 	f->breaks = false;
 	return MEW_OK;
 }
 
-static int check_elf(struct file *f, struct mew_error *err)
+static int check_elf(struct file *f)
 {
 	static const ElfW(Ehdr) *self;
 	const ElfW(Ehdr) *e = part(f, 0, sizeof *e);
@@ -166,14 +169,12 @@ static int check_elf(struct file *f, struct mew_error *err)
 
 	self = &__ehdr_start;
 	if (e == NULL || memcmp(e->e_ident, ELFMAG, SELFMAG) != 0)
-		return mew_error_set(err, MEW_E_INVALID, "%.200s is neither a program of this system nor a script",
-				     f->path);
+		return refuse(f, MEW_E_INVALID, "is neither a program of this system nor a script");
 	f->breaks = e->e_ident[EI_CLASS] != self->e_ident[EI_CLASS] || e->e_machine != self->e_machine;
 	if (f->breaks)
-		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s is a program for another machine than mew: use a mew built for that one",
-				     f->path);
-	return check_headers(f, e, err);
+		return refuse(f, MEW_E_UNSUPPORTED, "is a program for another machine than mew: use a mew built for "
+						    "that one");
+	return check_headers(f, e);
 }
 
 /* "#!/usr/bin/env python3" leads to env, which becomes what it finds. Returns false for what is no script. */
@@ -191,16 +192,16 @@ static bool interpreter_of(const struct file *f, char *out, size_t size)
 	return true;
 }
 
-static int check_file(struct file *f, char *next, size_t size, struct mew_error *err)
+static int check_file(struct file *f, char *next, size_t size)
 {
 	next[0] = '\0';
 	if (interpreter_of(f, next, size))
 		return MEW_OK;
 	if (has_privileges(f->path))
-		return mew_error_set(err, MEW_E_UNSUPPORTED,
-				     "%.200s runs with the privileges of its file (setuid, setgid or capabilities), "
-				     "and nothing is preloaded into it: use a copy without them", f->path);
-	return check_elf(f, err);
+		return refuse(f, MEW_E_UNSUPPORTED, "runs with the privileges of its file (setuid, setgid or "
+						    "capabilities), and nothing is preloaded into it: use a copy "
+						    "without them");
+	return check_elf(f);
 }
 
 /* A file as bytes; false where it cannot be read: then the run shows. */
@@ -222,24 +223,47 @@ static bool open_file(struct file *f, const char *path)
 	return true;
 }
 
-int mew_record_check(const char *path, bool *breaks, struct mew_error *err)
+int mew_record_look(const char *path, struct mew_record_look *look)
 {
-	char current[PATH_MAX], next[PATH_MAX];
 	int status = MEW_OK;
 
-	*breaks = false;
-	(void)snprintf(current, sizeof current, "%s", path);
+	look->why = NULL;
+	look->breaks = false;
+	(void)snprintf(look->path, sizeof look->path, "%s", path);
 	for (int i = 0; i < INTERPRETERS && status == MEW_OK; i++) {
 		struct file f;
 
-		if (!open_file(&f, current))
+		if (!open_file(&f, look->path))
 			break;
-		status = check_file(&f, next, sizeof next, err);
-		*breaks = f.breaks;
+		status = check_file(&f, look->next, sizeof look->next);
+		look->why = f.why;
+		look->breaks = f.breaks;
 		(void)munmap((void *)(uintptr_t)f.bytes, f.size);
-		if (next[0] == '\0')
+		if (look->next[0] == '\0')
 			break;
-		(void)snprintf(current, sizeof current, "%s", next);
+		(void)snprintf(look->path, sizeof look->path, "%s", look->next);
 	}
 	return status;
+}
+
+void mew_record_say(const char *path, const char *why, char *out, size_t size)
+{
+	size_t bytes = strlen(path), most = size - strlen(why) - 2;
+
+	if (bytes <= most)
+		(void)snprintf(out, size, "%s %s", path, why);
+	else
+		(void)snprintf(out, size, "...%s %s", path + bytes - (most - 3), why);
+}
+
+int mew_record_check(const char *path, struct mew_error *err)
+{
+	struct mew_record_look look;
+	int status = mew_record_look(path, &look);
+	char text[sizeof err->text];
+
+	if (status == MEW_OK)
+		return MEW_OK;
+	mew_record_say(look.path, look.why, text, sizeof text);
+	return mew_error_set(err, status, "%s", text);
 }

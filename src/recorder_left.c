@@ -21,7 +21,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "error.h"
 #include "os.h"
 #include "record_target.h"
 #include "recorder_exec.h"
@@ -66,7 +65,7 @@ bool mew_recorder_tell(const char *socket, int file, const char *why, bool is_le
 
 	if (fd < 0)
 		return false;
-	(void)snprintf(hello.why, sizeof hello.why, "%s", why);
+	memcpy(hello.why, why, strnlen(why, sizeof hello.why - 1)); /* the rest is zero; no printf on a small stack */
 	if (file >= 0) {
 		memset(&control, 0, sizeof control);
 		message.msg_control = control.bytes;
@@ -131,46 +130,54 @@ static char *const *without_ours(char *const *envp, size_t n, size_t preload, st
 	return mine->list;
 }
 
-/* The loader complains of each library that it does not find: another root has none of ours. */
-static bool are_ours_there(void)
-{
-	char first[PATH_MAX];
+/* --- the look ----------------------------------------------------------------------------------------------------- */
 
-	(void)snprintf(first, sizeof first, "%.*s", (int)(strchrnul(ours, ':') - ours), ours);
+/* Programs are started from the smallest stacks that threads and signal handlers may have. */
+struct room {
+	struct mew_record_look look;
+	char found[PATH_MAX], name[PATH_MAX];
+	char why[MEW_RECORD_WHY_BYTES]; /* the program is left out; "" it is not, or it is none, which the exec shows */
+};
+
+/* The loader complains of each library that it does not find: another root has none of ours. */
+static bool are_ours_there(char *first, size_t size)
+{
+	(void)snprintf(first, size, "%.*s", (int)(strchrnul(ours, ':') - ours), ours);
 	return access(first, R_OK) == 0;
 }
 
-/*
- * May the program have our libraries? `why` it cannot be recorded; "" it can, or it is none, which the exec will show.
- */
-static bool may_have_ours(const char *path, bool searches, struct mew_error *why)
+/* May the program have our libraries? */
+static bool may_have_ours(const char *path, bool searches, struct room *room)
 {
-	char found[PATH_MAX];
-	bool breaks;
+	const char *why, *subject;
+	bool may = false;
 
-	why->text[0] = '\0';
-	if (!are_ours_there()) {
-		(void)mew_error_set(why, MEW_E_UNSUPPORTED,
-				    "%.120s runs where the libraries of mew are not (chroot?): copy them to the same "
-				    "path there", path);
-		return false;
-	}
 	if (searches && strchr(path, '/') == NULL) {
-		if (!mew_record_path(path, found, sizeof found))
+		if (!mew_record_path(path, room->found, sizeof room->found))
 			return true;
-		path = found;
+		path = room->found;
 	}
-	if (mew_record_check(path, &breaks, why) != MEW_E_UNSUPPORTED)
-		why->text[0] = '\0';
-	return !breaks;
+	subject = path;
+	if (are_ours_there(room->name, sizeof room->name)) {
+		int status = mew_record_look(path, &room->look);
+
+		may = !room->look.breaks;
+		why = status == MEW_E_UNSUPPORTED ? room->look.why : NULL;
+		subject = room->look.path;
+	} else {
+		why = "runs where the libraries of mew are not (chroot?): copy them to the same path there";
+	}
+	if (why != NULL)
+		mew_record_say(subject, why, room->why, sizeof room->why);
+	return may;
 }
 
 char *const *mew_recorder_left_env(const char *path, bool searches, char *const *envp,
 				   struct mew_recorder_left_env *mine)
 {
 	size_t n = 0, preload = SIZE_MAX;
-	struct mew_error why;
 	int saved = errno;
+	struct room *room;
 
 	*mine = (struct mew_recorder_left_env){ 0 };
 	for (; envp != NULL && envp[n] != NULL; n++)
@@ -178,10 +185,14 @@ char *const *mew_recorder_left_env(const char *path, bool searches, char *const 
 			preload = n;
 	if (path == NULL || preload == SIZE_MAX || find_ours(envp[preload] + sizeof PRELOAD - 1) == NULL)
 		return envp;
-	if (!may_have_ours(path, searches, &why))
-		envp = without_ours(envp, n, preload, mine);
-	if (why.text[0] != '\0')
-		mine->is_left_out = mew_recorder_tell(socket_name, -1, why.text, true);
+	room = mew_os_map(sizeof *room);
+	if (room != NULL) {
+		if (!may_have_ours(path, searches, room))
+			envp = without_ours(envp, n, preload, mine);
+		if (room->why[0] != '\0')
+			mine->is_left_out = mew_recorder_tell(socket_name, -1, room->why, true);
+		mew_os_unmap(room, sizeof *room); /* a child of vfork would leave it to its parent */
+	}
 	errno = saved;
 	return envp;
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,15 +147,62 @@ static void *many_words(void *unused)
 	return NULL;
 }
 
-static int words(void)
+static int on_small_stack(void *(*run)(void *))
 {
 	pthread_attr_t a;
 	pthread_t t;
 
-	if (pthread_attr_init(&a) != 0 || pthread_attr_setstacksize(&a, 16384) != 0 || pthread_create(&t, &a, many_words, NULL) != 0)
+	if (pthread_attr_init(&a) != 0 || pthread_attr_setstacksize(&a, 16384) != 0 || pthread_create(&t, &a, run, NULL) != 0)
 		return 1;
 	(void)pthread_join(t, NULL);
 	return 1;
+}
+
+static int words(void)
+{
+	return on_small_stack(many_words);
+}
+
+static void *start_and_wait(void *unused)
+{
+	static char *argv[] = { NULL, "return", NULL };
+	int status = -1;
+	pid_t pid;
+
+	argv[0] = (char *)(unsigned long)argument;
+	if (posix_spawnp(&pid, argument, NULL, NULL, argv, environ) == 0 && waitpid(pid, &status, 0) == pid)
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 98);
+	return unused;
+}
+
+static int spawn_small(void)
+{
+	return on_small_stack(start_and_wait);
+}
+
+static void on_crash(int number)
+{
+	(void)number;
+	(void)execl(argument, argument, "crashed", (char *)0);
+	_exit(1);
+}
+
+/* A crash handler that becomes the program that reports the crash. */
+static int crash_exec(void)
+{
+	const size_t guard = 65536; /* below it, where one page alone may be overrun */
+	char *room = mmap(NULL, guard + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = { .ss_sp = room + guard, .ss_size = 8192 };
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = on_crash;
+	action.sa_flags = SA_ONSTACK;
+	if (room == MAP_FAILED || mprotect(room + guard, 8192, PROT_READ | PROT_WRITE) != 0)
+		return 1;
+	if (sigaltstack(&stack, NULL) != 0 || sigaction(SIGSEGV, &action, NULL) != 0)
+		return 1;
+	return raise(SIGSEGV);
 }
 
 /* --- descriptors and signals ---------------------------------------------------------------------------------------- */
@@ -307,6 +355,7 @@ static const struct {
 	{ "return", fine }, { "thread_exit", thread_exit }, { "main_gone", main_gone }, { "overflow", overflow },
 	{ "abort", die }, { "sigkill", sigkill }, { "alternate", alternate }, { "exec", become }, { "preload_again", again },
 	{ "limited", limited }, { "words", words }, { "descriptors", descriptors }, { "waits_all", waits_all }, { "signalfd", by_descriptor },
+	{ "spawn_small", spawn_small }, { "crash_exec", crash_exec },
 	{ "zombie", zombie }, { "spawn", spawn }, { "forks", forks }, { "drop", drop }, { "drop_fork", drop_fork },
 };
 

@@ -75,6 +75,10 @@ result "... is the shell's" $?
 same "a chain of programs" --follow --memory -- sh -c 'exec nice sh -c "exec ./hostile return"'
 reports "the last of the chain" hostile 100
 same "many words to a variadic exec on a small stack" --memory -- ./hostile words
+same "... followed" --follow --memory -- ./hostile words
+same "posix_spawn() from a small stack, followed" --follow --memory -- ./hostile spawn_small ./hostile
+reports "... with the report of what it starts" hostile/2 100
+same "an exec by a crash handler on a small stack of its own, followed" --follow --memory -- ./hostile crash_exec /bin/echo
 
 # --- descriptors, signals, limits --------------------------------------------------------------------------------------
 for how in descriptors waits_all signalfd preload_again limited; do
@@ -229,6 +233,14 @@ elsewhere() {
 	grep -q "left out: .*$reason" err && ! grep -q 'ERROR: ld.so' err
 	result "$name: left out with a line" $?
 }
+if [ -x sanitized ]; then
+	far=$(printf '%0180d' 0)/$(printf '%0180d' 0)
+	mkdir -p "$far" && cp sanitized "$far/"
+	same "a long path" --follow --memory -- sh -c "$far/sanitized return; exit 3"
+	grep -q "left out: $far/sanitized is.* -fsanitize\$" err
+	result "... does not cost the remedy" $? "$(cat err)"
+	refused "... nor does it without --follow" '0/sanitized is.* -fsanitize' "./$far/sanitized"
+fi
 mkdir root
 for file in $(ldd hostile | grep -o '/[^ ]*') "$work/hostile"; do
 	mkdir -p "root/$(dirname "$file")" && cp "$file" "root/$file"
