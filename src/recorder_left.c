@@ -26,7 +26,8 @@
 #include "recorder_exec.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define PRELOAD "LD_PRELOAD="
+#define PRELOAD_NAME "LD_PRELOAD"
+#define PRELOAD PRELOAD_NAME "="
 
 typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
 		     char *const *, char *const *);
@@ -132,6 +133,10 @@ static char *const *without_ours(char *const *envp, size_t n, size_t preload, st
 
 /* --- the look ----------------------------------------------------------------------------------------------------- */
 
+#define TAKEN(name) \
+	"is started without " name ", which its caller took away, and so is what it starts: let it keep " PRELOAD_NAME \
+	" and " MEW_RECORD_ENV
+
 /* Programs are started from the smallest stacks that threads and signal handlers may have. */
 struct room {
 	struct mew_record_look look;
@@ -146,10 +151,10 @@ static bool are_ours_there(char *first, size_t size)
 	return access(first, R_OK) == 0;
 }
 
-/* May the program have our libraries? */
-static bool may_have_ours(const char *path, bool searches, struct room *room)
+/* May the program have our libraries? `taken` why it would be left out all the same; NULL: it would not. */
+static bool may_have_ours(const char *path, bool searches, const char *taken, struct room *room)
 {
-	const char *why, *subject;
+	const char *why = taken, *subject;
 	bool may = false;
 
 	if (searches && strchr(path, '/') == NULL) {
@@ -162,8 +167,10 @@ static bool may_have_ours(const char *path, bool searches, struct room *room)
 		int status = mew_record_look(path, &room->look);
 
 		may = !room->look.breaks;
-		why = status == MEW_E_UNSUPPORTED ? room->look.why : NULL;
-		subject = room->look.path;
+		if (status != MEW_OK) {
+			why = status == MEW_E_UNSUPPORTED ? room->look.why : NULL;
+			subject = room->look.path;
+		}
 	} else {
 		why = "runs where the libraries of mew are not (chroot?): copy them to the same path there";
 	}
@@ -176,18 +183,25 @@ char *const *mew_recorder_left_env(const char *path, bool searches, char *const 
 				   struct mew_recorder_left_env *mine)
 {
 	size_t n = 0, preload = SIZE_MAX;
+	bool has_ours, has_orders = false;
 	int saved = errno;
 	struct room *room;
 
 	*mine = (struct mew_recorder_left_env){ 0 };
-	for (; envp != NULL && envp[n] != NULL; n++)
+	if (path == NULL || ours[0] == '\0')
+		return envp;
+	for (; envp != NULL && envp[n] != NULL; n++) {
 		if (preload == SIZE_MAX && strncmp(envp[n], PRELOAD, sizeof PRELOAD - 1) == 0)
 			preload = n;
-	if (path == NULL || preload == SIZE_MAX || find_ours(envp[preload] + sizeof PRELOAD - 1) == NULL)
-		return envp;
+		if (strncmp(envp[n], MEW_RECORD_ENV "=", sizeof MEW_RECORD_ENV) == 0)
+			has_orders = true;
+	}
+	has_ours = preload != SIZE_MAX && find_ours(envp[preload] + sizeof PRELOAD - 1) != NULL;
 	room = mew_os_map(sizeof *room);
 	if (room != NULL) {
-		if (!may_have_ours(path, searches, room))
+		const char *taken = !has_ours ? TAKEN(PRELOAD_NAME) : !has_orders ? TAKEN(MEW_RECORD_ENV) : NULL;
+
+		if (!may_have_ours(path, searches, taken, room) && has_ours)
 			envp = without_ours(envp, n, preload, mine);
 		if (room->why[0] != '\0')
 			mine->is_left_out = mew_recorder_tell(socket_name, -1, room->why, true);

@@ -233,6 +233,19 @@ elsewhere() {
 	grep -q "left out: .*$reason" err && ! grep -q 'ERROR: ld.so' err
 	result "$name: left out with a line" $?
 }
+# without NAME VARIABLE COMMAND...: what took our variables away is said, and no other reason is guessed
+without() {
+	name=$1 what=$2
+	shift 2
+	same "$name" --follow --memory -- "$@"
+	grep -q "left out: .*hostile is started without $what, which its caller took away" err && ! grep -q 'sandbox' err
+	result "$name: left out with the reason" $? "$(cat err)"
+}
+without "env -i" LD_PRELOAD env -i ./hostile return
+without "exec without LD_PRELOAD" LD_PRELOAD sh -c 'unset LD_PRELOAD; exec ./hostile return'
+without "a child without LD_PRELOAD" LD_PRELOAD sh -c 'unset LD_PRELOAD; ./hostile return; exit 3'
+without "a child with an empty LD_PRELOAD" LD_PRELOAD sh -c 'LD_PRELOAD= ./hostile return; exit 3'
+without "without MEW_RECORD" MEW_RECORD env -u MEW_RECORD ./hostile return
 if [ -x sanitized ]; then
 	far=$(printf '%0180d' 0)/$(printf '%0180d' 0)
 	mkdir -p "$far" && cp sanitized "$far/"
