@@ -11,6 +11,7 @@
 #include "recorder_left.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stddef.h>
@@ -174,7 +175,8 @@ static bool may_have_ours(const char *path, bool searches, const char *taken, st
 	} else {
 		why = "runs where the libraries of mew are not (chroot?): copy them to the same path there";
 	}
-	if (why != NULL)
+	/* a shell of its own may try folder by folder */
+	if (why != NULL && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
 		mew_record_say(subject, why, room->why, sizeof room->why);
 	return may;
 }

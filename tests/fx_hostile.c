@@ -205,6 +205,18 @@ static int crash_exec(void)
 	return raise(SIGSEGV);
 }
 
+/* --- how a program is named ----------------------------------------------------------------------------------------- */
+
+/* Folder by folder, as a shell that is its own looks for a program: the first that runs. */
+static int first_that_runs(void)
+{
+	char *words = strdup(argument), *rest = words;
+
+	for (char *path = strsep(&rest, ":"); path != NULL; path = strsep(&rest, ":"))
+		(void)execl(path, path, "return", (char *)0);
+	return 1;
+}
+
 /* --- descriptors and signals ---------------------------------------------------------------------------------------- */
 
 static int descriptors(void)
@@ -355,7 +367,7 @@ static const struct {
 	{ "return", fine }, { "thread_exit", thread_exit }, { "main_gone", main_gone }, { "overflow", overflow },
 	{ "abort", die }, { "sigkill", sigkill }, { "alternate", alternate }, { "exec", become }, { "preload_again", again },
 	{ "limited", limited }, { "words", words }, { "descriptors", descriptors }, { "waits_all", waits_all }, { "signalfd", by_descriptor },
-	{ "spawn_small", spawn_small }, { "crash_exec", crash_exec },
+	{ "spawn_small", spawn_small }, { "crash_exec", crash_exec }, { "first", first_that_runs },
 	{ "zombie", zombie }, { "spawn", spawn }, { "forks", forks }, { "drop", drop }, { "drop_fork", drop_fork },
 };
 

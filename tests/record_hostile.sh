@@ -246,6 +246,16 @@ without "exec without LD_PRELOAD" LD_PRELOAD sh -c 'unset LD_PRELOAD; exec ./hos
 without "a child without LD_PRELOAD" LD_PRELOAD sh -c 'unset LD_PRELOAD; ./hostile return; exit 3'
 without "a child with an empty LD_PRELOAD" LD_PRELOAD sh -c 'LD_PRELOAD= ./hostile return; exit 3'
 without "without MEW_RECORD" MEW_RECORD env -u MEW_RECORD ./hostile return
+for file in pie static_go; do
+	[ -x $file ] || continue
+	mkdir bin1 bin2
+	cp $file bin1/tried && chmod 644 bin1/tried && cp hostile bin2/tried
+	same "a program that is tried in two folders" --follow --memory -- ./hostile first bin1/tried:bin2/tried
+	! grep -q 'left out' err
+	result "... one that cannot run is none that is left out" $? "$(cat err)"
+	reports "... and the other is recorded" tried 100
+	break
+done
 if [ -x sanitized ]; then
 	far=$(printf '%0180d' 0)/$(printf '%0180d' 0)
 	mkdir -p "$far" && cp sanitized "$far/"
