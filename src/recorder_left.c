@@ -152,6 +152,17 @@ static bool are_ours_there(char *first, size_t size)
 	return access(first, R_OK) == 0;
 }
 
+/* The file behind a descriptor, by whose number no reader knows it. */
+static const char *name_of(const char *path, char *name, size_t size)
+{
+	ssize_t n = strncmp(path, "/proc/self/", 11) == 0 ? readlink(path, name, size - 1) : -1;
+
+	if (n <= 0)
+		return path;
+	name[n] = '\0';
+	return name;
+}
+
 /* May the program have our libraries? `taken` why it would be left out all the same; NULL: it would not. */
 static bool may_have_ours(const char *path, bool searches, const char *taken, struct room *room)
 {
@@ -177,7 +188,7 @@ static bool may_have_ours(const char *path, bool searches, const char *taken, st
 	}
 	/* a shell of its own may try folder by folder */
 	if (why != NULL && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
-		mew_record_say(subject, why, room->why, sizeof room->why);
+		mew_record_say(name_of(subject, room->name, sizeof room->name), why, room->why, sizeof room->why);
 	return may;
 }
 

@@ -217,6 +217,14 @@ static int first_that_runs(void)
 	return 1;
 }
 
+static int by_number(void)
+{
+	static char *const argv[] = { "number", "return", NULL };
+
+	(void)fexecve(open(argument, O_RDONLY | O_CLOEXEC), argv, environ);
+	return 1;
+}
+
 /* --- descriptors and signals ---------------------------------------------------------------------------------------- */
 
 static int descriptors(void)
@@ -367,7 +375,7 @@ static const struct {
 	{ "return", fine }, { "thread_exit", thread_exit }, { "main_gone", main_gone }, { "overflow", overflow },
 	{ "abort", die }, { "sigkill", sigkill }, { "alternate", alternate }, { "exec", become }, { "preload_again", again },
 	{ "limited", limited }, { "words", words }, { "descriptors", descriptors }, { "waits_all", waits_all }, { "signalfd", by_descriptor },
-	{ "spawn_small", spawn_small }, { "crash_exec", crash_exec }, { "first", first_that_runs },
+	{ "spawn_small", spawn_small }, { "crash_exec", crash_exec }, { "first", first_that_runs }, { "fexecve", by_number },
 	{ "zombie", zombie }, { "spawn", spawn }, { "forks", forks }, { "drop", drop }, { "drop_fork", drop_fork },
 };
 

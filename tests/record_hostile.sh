@@ -254,6 +254,9 @@ for file in pie static_go; do
 	! grep -q 'left out' err
 	result "... one that cannot run is none that is left out" $? "$(cat err)"
 	reports "... and the other is recorded" tried 100
+	same "a static program by its descriptor" --follow --memory -- ./hostile fexecve $file
+	grep -q "left out: $work/$file is linked statically" err
+	result "... is said by its name" $? "$(cat err)"
 	break
 done
 if [ -x sanitized ]; then
