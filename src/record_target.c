@@ -16,8 +16,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include "os.h"
 
 #define INTERPRETERS 4 /* a script of a script, as deep as the kernel goes */
 
@@ -204,21 +207,24 @@ static int check_file(struct file *f, char *next, size_t size)
 	return check_elf(f);
 }
 
-/* A file as bytes; false where it cannot be read: then the run shows. */
+/*
+ * A file as bytes; false where it cannot be read: then the run shows. By the raw call, as in os_linux.c: the program
+ * that is recorded has not mapped it.
+ */
 static bool open_file(struct file *f, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not keep us waiting */
-	void *bytes = MAP_FAILED;
 	struct stat st;
+	long map = -1;
 
 	*f = (struct file){ .path = path };
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
-		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		map = syscall(SYS_mmap, NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0L);
 	if (fd >= 0)
 		(void)close(fd);
-	if (bytes == MAP_FAILED)
+	if (map == -1)
 		return false;
-	f->bytes = bytes;
+	f->bytes = (const unsigned char *)map;
 	f->size = (size_t)st.st_size;
 	return true;
 }
@@ -238,7 +244,7 @@ int mew_record_look(const char *path, struct mew_record_look *look)
 		status = check_file(&f, look->next, sizeof look->next);
 		look->why = f.why;
 		look->breaks = f.breaks;
-		(void)munmap((void *)(uintptr_t)f.bytes, f.size);
+		mew_os_unmap((void *)(uintptr_t)f.bytes, f.size);
 		if (look->next[0] == '\0')
 			break;
 		(void)snprintf(look->path, sizeof look->path, "%s", look->next);

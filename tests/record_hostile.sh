@@ -74,6 +74,9 @@ same "a script without a first line" --follow --memory -- env ./words
 result "... is the shell's" $?
 same "a chain of programs" --follow --memory -- sh -c 'exec nice sh -c "exec ./hostile return"'
 reports "the last of the chain" hostile 100
+same "an exec, followed" --follow --memory -- ./hostile exec /bin/echo
+jq -e '(.cases[0].memory.mapped_peak_bytes // 0) == 0' r.json >/dev/null
+result "... what mew maps to look at the program is not the caller's" $? "$(jq -c '.cases[0].memory' r.json)"
 same "many words to a variadic exec on a small stack" --memory -- ./hostile words
 same "... followed" --follow --memory -- ./hostile words
 same "posix_spawn() from a small stack, followed" --follow --memory -- ./hostile spawn_small ./hostile
