@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +22,17 @@
 #include "os.h"
 
 #define INTERPRETERS 4 /* a script of a script, as deep as the kernel goes */
+
+/* Append what fits before `end`, with its zero. Returns the new end of the text. printf needs 2 KiB of the stack. */
+static char *append(char *to, const char *end, const char *text, size_t bytes)
+{
+	size_t fits = (size_t)(end - to) - 1;
+
+	bytes = bytes < fits ? bytes : fits;
+	memcpy(to, text, bytes);
+	to[bytes] = '\0';
+	return to + bytes;
+}
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
@@ -36,14 +46,17 @@ static bool is_program(const char *path)
 bool mew_record_path(const char *command, char *out, size_t size)
 {
 	const char *list = getenv("PATH"), *end;
+	char *to;
 
 	if (strchr(command, '/') != NULL) {
-		(void)snprintf(out, size, "%s", command);
+		(void)append(out, out + size, command, strlen(command));
 		return is_program(out);
 	}
 	for (list = list != NULL ? list : "/bin:/usr/bin"; list != NULL; list = *end != '\0' ? end + 1 : NULL) {
 		end = strchrnul(list, ':');
-		(void)snprintf(out, size, "%.*s%s%s", (int)(end - list), list, end > list ? "/" : "./", command);
+		to = append(out, out + size, end > list ? list : ".", end > list ? (size_t)(end - list) : 1);
+		to = append(to, out + size, "/", 1);
+		(void)append(to, out + size, command, strlen(command));
 		if (is_program(out))
 			return true;
 	}
@@ -191,7 +204,7 @@ static bool interpreter_of(const struct file *f, char *out, size_t size)
 		from++;
 	for (to = from; to < n && f->bytes[to] > ' '; to++)
 		;
-	(void)snprintf(out, size, "%.*s", (int)(to - from), (const char *)f->bytes + from);
+	(void)append(out, out + size, (const char *)f->bytes + from, to - from);
 	return true;
 }
 
@@ -235,7 +248,7 @@ int mew_record_look(const char *path, struct mew_record_look *look)
 
 	look->why = NULL;
 	look->breaks = false;
-	(void)snprintf(look->path, sizeof look->path, "%s", path);
+	(void)append(look->path, look->path + sizeof look->path, path, strlen(path));
 	for (int i = 0; i < INTERPRETERS && status == MEW_OK; i++) {
 		struct file f;
 
@@ -247,7 +260,7 @@ int mew_record_look(const char *path, struct mew_record_look *look)
 		mew_os_unmap((void *)(uintptr_t)f.bytes, f.size);
 		if (look->next[0] == '\0')
 			break;
-		(void)snprintf(look->path, sizeof look->path, "%s", look->next);
+		memcpy(look->path, look->next, sizeof look->path);
 	}
 	return status;
 }
@@ -255,11 +268,15 @@ int mew_record_look(const char *path, struct mew_record_look *look)
 void mew_record_say(const char *path, const char *why, char *out, size_t size)
 {
 	size_t bytes = strlen(path), most = size - strlen(why) - 2;
+	const char *end = out + size;
 
-	if (bytes <= most)
-		(void)snprintf(out, size, "%s %s", path, why);
-	else
-		(void)snprintf(out, size, "...%s %s", path + bytes - (most - 3), why);
+	if (bytes > most) {
+		out = append(out, end, "...", 3);
+		path += bytes - (most - 3);
+	}
+	out = append(out, end, path, strlen(path));
+	out = append(out, end, " ", 1);
+	(void)append(out, end, why, strlen(why));
 }
 
 int mew_record_check(const char *path, struct mew_error *err)
