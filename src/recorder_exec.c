@@ -20,6 +20,7 @@
 
 #include "cpu_timer.h"
 #include "os.h"
+#include "recorder_held.h"
 #include "recorder_left.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -189,12 +190,11 @@ static size_t count_words(const char *first, va_list *rest)
 
 /*
  * The words of a call into `few`, or into a map of their own where they are many: a stack may be small. NULL without
- * memory. In a child of vfork the exec leaves such a map behind in the parent, a page for 511 words: there is no way to
- * tell the parent of it.
+ * memory.
  */
 static char **gather(char *few[WORDS_FEW], size_t n, const char *first, va_list *rest)
 {
-	char **argv = n < WORDS_FEW ? few : mew_os_map((n + 1) * sizeof *argv);
+	char **argv = n < WORDS_FEW ? few : mew_recorder_held_map((n + 1) * sizeof *argv);
 	size_t i = 0;
 
 	for (const char *word = first; word != NULL; word = va_arg(*rest, const char *))
@@ -212,8 +212,8 @@ static int give_back(char *few[WORDS_FEW], char **argv, size_t n)
 {
 	int saved = errno;
 
-	if (argv != few)
-		mew_os_unmap(argv, (n + 1) * sizeof *argv);
+	if (argv != NULL && argv != few)
+		mew_recorder_held_unmap(argv, (n + 1) * sizeof *argv);
 	errno = saved;
 	return -1;
 }

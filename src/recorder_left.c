@@ -24,6 +24,7 @@
 #include "os.h"
 #include "record_target.h"
 #include "recorder_exec.h"
+#include "recorder_held.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define PRELOAD_NAME "LD_PRELOAD"
@@ -115,7 +116,7 @@ static char *const *without_ours(char *const *envp, size_t n, size_t preload, st
 	size_t bytes = (n + 1) * sizeof *mine->list + strlen(envp[preload]) + 1, out = 0;
 	char *text;
 
-	mine->list = mew_os_map(bytes);
+	mine->list = mew_recorder_held_map(bytes);
 	if (mine->list == NULL)
 		return envp;
 	mine->bytes = bytes;
@@ -234,7 +235,7 @@ void mew_recorder_left_free(struct mew_recorder_left_env *mine)
 	int saved = errno;
 
 	if (mine->list != NULL)
-		mew_os_unmap(mine->list, mine->bytes);
+		mew_recorder_held_unmap(mine->list, mine->bytes);
 	mine->list = NULL;
 	errno = saved;
 }

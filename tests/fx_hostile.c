@@ -330,6 +330,42 @@ static int spawn(void)
 	return 0;
 }
 
+static long mapped_pages(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	if (f == NULL || fscanf(f, "%ld", &pages) != 1)
+		pages = 0;
+	if (f != NULL)
+		(void)fclose(f);
+	return pages;
+}
+
+static void vfork_and_wait(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		(void)execl(argument, argument, "return", W, W, W, W, W, W, W, W, (char *)0); /* more than the wrapper has on the stack */
+		_exit(1);
+	}
+	(void)waitpid(pid, NULL, 0);
+}
+
+/* Do children of vfork leave something in their parent? */
+static int leaves(void)
+{
+	long before;
+
+	vfork_and_wait();
+	before = mapped_pages();
+	for (int i = 0; i < 20; i++)
+		vfork_and_wait();
+	printf("%s\n", before == 0 || mapped_pages() - before > 10 ? "grown" : "steady");
+	return 0;
+}
+
 static int forks(void)
 {
 	int n = atoi(argument), status, sum = 0;
@@ -376,7 +412,7 @@ static const struct {
 	{ "abort", die }, { "sigkill", sigkill }, { "alternate", alternate }, { "exec", become }, { "preload_again", again },
 	{ "limited", limited }, { "words", words }, { "descriptors", descriptors }, { "waits_all", waits_all }, { "signalfd", by_descriptor },
 	{ "spawn_small", spawn_small }, { "crash_exec", crash_exec }, { "first", first_that_runs }, { "fexecve", by_number },
-	{ "zombie", zombie }, { "spawn", spawn }, { "forks", forks }, { "drop", drop }, { "drop_fork", drop_fork },
+	{ "leaves", leaves }, { "zombie", zombie }, { "spawn", spawn }, { "forks", forks }, { "drop", drop }, { "drop_fork", drop_fork },
 };
 
 int main(int argc, char **argv)

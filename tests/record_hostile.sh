@@ -223,6 +223,10 @@ if ${CC:-gcc} -fsanitize=address -o sanitized fx_hostile.c -lpthread >log 2>&1; 
 else
 	skip "a program built with AddressSanitizer" "${CC:-gcc} cannot link it here"
 fi
+if [ -x sanitized ]; then
+	same "vfork and exec of programs that are left out" --follow --memory -- ./hostile leaves ./sanitized
+	result "... leave nothing in their parent" "$(grep -q steady out; echo $?)"
+fi
 # elsewhere NAME REASON COMMAND...: what runs where mew cannot be reached is the same without it, and is named
 elsewhere() {
 	name=$1 reason=$2
