@@ -50,9 +50,10 @@ for how in thread_exit main_gone overflow abort sigkill alternate; do
 	case $how in thread_exit) wanted=101 ;; *) wanted=100 ;; esac # with the thread's
 	[ $how = main_gone ] || reports "$how: its report" hostile $wanted # what ends the main thread allocates too
 	same "$how, with samples" --cpu=0.0005 -- ./hostile $how
+	tr -s ' \n' '  ' <err >log
 	case $how in
-	main_gone) [ -s err ] && ! grep -q 'until then' err ;; # exit(), by a thread
-	*) grep -q 'until then' err ;;
+	main_gone) [ -s err ] && ! grep -q 'until then' log ;; # exit(), by a thread
+	*) grep -q 'until then' log ;;
 	esac
 	result "$how: what the report says of its end" $?
 done
