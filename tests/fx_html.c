@@ -373,6 +373,49 @@ static void build_recorded(struct mew_model *m)
 	codec_facts(m);
 }
 
+/* --- "twins" ---------------------------------------------------------------------------------------------------- */
+
+/* Two functions of one name, in two files; times of a clock that knows but two. */
+static void twin_case(struct mew_model *m, const char *key, const char *path)
+{
+	static const uint64_t ns[] = { 20, 30, 30, 30 };
+	const struct mew_run run = { .phase = MEW_PHASE_MEASUREMENT_VALUE,
+				     .loops = 1,
+				     .nsamples = MEW_COUNTOF(ns),
+				     .real_ns = ns };
+	struct mew_case *c = mew_model_case(m, key, path);
+	uint32_t module = mew_model_module(m, path, "", 1 << 16, false);
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t places[] = {
+			place(m, module, 0x100 + i * 16, "work", i == 0 ? "a.c" : "b.c", 5, NULL),
+			place(m, module, 0x200 + i * 16, i == 0 ? "from_a" : "from_b", "body.c", 20, NULL),
+		};
+		uint64_t bytes = i == 0 ? 1000 : 10;
+		const struct mew_heap_stack h = { mew_model_stack(m, places, MEW_COUNTOF(places)), bytes, bytes, 1, 0 };
+
+		(void)mew_model_add_heap_stack(c, &h);
+	}
+	set_memory(m, c);
+	(void)mew_model_row(m, c, MEW_KIND_TIME);
+	mew_model_f64(c, MEW_KIND_TIME, MEW_FIG_MEDIAN_NS, 30);
+	(void)mew_model_add_run(m, c, &run);
+}
+
+static void build_twins(struct mew_model *m, bool before)
+{
+	static const char *const keys[] = { "twin/same_name", "twin/other_name" };
+
+	for (size_t i = 0; i < MEW_COUNTOF(keys); i++) {
+		if (before) {
+			twin_case(m, keys[i], i == 0 ? "/opt/old/second" : "/opt/old/third");
+			continue;
+		}
+		twin_case(m, keys[i], "/usr/local/bin/first");
+		twin_case(m, keys[i], "/usr/local/bin/second");
+	}
+}
+
 /* --- the other shapes ------------------------------------------------------------------------------------------- */
 
 static void build_hostile(struct mew_model *m)
@@ -464,6 +507,10 @@ struct mew_model *fx_html_model(const char *shape, size_t frames)
 		build_codec(m, true);
 	} else if (strcmp(shape, "recorded") == 0) {
 		build_recorded(m);
+	} else if (strcmp(shape, "twins") == 0) {
+		build_twins(m, false);
+	} else if (strcmp(shape, "older_twins") == 0) {
+		build_twins(m, true);
 	} else if (strcmp(shape, "hostile") == 0) {
 		build_hostile(m);
 	} else if (strcmp(shape, "many") == 0) {

@@ -15,6 +15,9 @@ extern const char *const fx_html_hostile_names[];
  *   "codec"    eight cases of a program with every kind of row: figures, absences, failures, inlined and unnamed frames
  *   "before"   the same of an older build: slower, one function of another name, one case of another key
  *   "recorded" two processes of an unmodified program: samples and stacks of the whole, no loop and no time
+ *   "twins"    two cases, each of two programs, with two functions of one name
+ *   "older_twins"
+ *              the same cases, each of one program: the first of a name that "twins" has, the other of none
  *   "hostile"  names, labels and facts out of fx_html_hostile_names
  *   "empty"    no case at all
  *   "many"     so many cases as `frames` says, with a time each

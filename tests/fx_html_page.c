@@ -15,7 +15,8 @@ int main(int argc, char **argv)
 	int status;
 
 	if (argc < 3) {
-		(void)fprintf(stderr, "usage: fx_html_page codec|before|recorded|hostile|empty|many|large PAGE.html [FRAMES [BASE]]\n");
+		(void)fprintf(stderr, "usage: fx_html_page codec|before|recorded|twins|older_twins|hostile|empty|many|large "
+				      "PAGE.html [FRAMES [BASE]]\n");
 		return 2;
 	}
 	m = fx_html_model(argv[1], argc > 3 ? (size_t)strtoul(argv[3], NULL, 10) : 10000);

@@ -30,15 +30,17 @@ function joinFunctions() {
 	});
 }
 
-// The case of the base with the same key; where several programs have that key, of the program of the same name.
+// Each case of the base belongs to one of the head, as where the command compares: of those with its key that have none
+// yet to that of a program of the same name, else to the first.
 function pairCases() {
 	const name = (c) => base(c.program || '');
-	for (const c of report.cases) {
-		const same = (report.base.byKey.get(c.key) || []).filter((other) => other.allocator === c.allocator);
-		c.was = same.length > 1 ? same.find((other) => name(other) === name(c)) : same[0];
-		if (!c.was) continue;
-		c.was.met = true;
-		for (const kind of KINDS) if (c.rows[kind] && c.was.rows[kind]) c.rows[kind].was = c.was.rows[kind];
+	for (const was of report.base.cases) {
+		const free = (report.byKey.get(was.key) || []).filter((c) => !c.was && c.allocator === was.allocator),
+			c = free.find((one) => name(one) === name(was)) || free[0];
+		if (!c) continue;
+		c.was = was;
+		was.met = true;
+		for (const kind of KINDS) if (c.rows[kind] && was.rows[kind]) c.rows[kind].was = was.rows[kind];
 	}
 }
 

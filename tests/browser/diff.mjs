@@ -112,6 +112,18 @@ test('views, filters and the table work on two results; v shows the head alone',
 	await page.waitForFunction(() => location.hash.includes('compare=0'));
 });
 
+test('a case of the base belongs to one of the head: of a program of its name, else the first', async (page) => {
+	await open(page, 'paired');
+	const compared = [];
+	for (let at = 0; at < 4; at++) {
+		await page.evaluate((i) => window.mew.open(i, {}), at);
+		const { total } = await state(page);
+		equal(total, 1010, 'the tree of case ' + at);
+		compared.push((await state(page)).compared);
+	}
+	equal(compared, [false, true, true, false]);
+});
+
 test('a case without a base is shown alone', async (page) => {
 	await open(page, 'compared', '#case=codec%2Freader%2Fnext');
 	ok(!(await state(page)).compared, 'not compared');
