@@ -130,7 +130,7 @@ function threadTree(tree, number) {
 		filtered: null,
 		pruned: null,
 		timed: null,
-		middles: null
+		sandwich: null
 	});
 	out.self = tree.self.map((self) => self.slice().fill(0));
 	out.samples = tree.samples.filter((thread) => thread.number === number);
@@ -185,17 +185,18 @@ function timeTree(tree) {
 	return (tree.timed = out);
 }
 
-// What a function calls, below it, and who calls it, as rows of their own: the level of a caller is behind those of
-// the calls.
-function sandwichOf(tree, f) {
-	const below = childMap(),
+// What the functions of a name call, below them, and who calls them, as rows of their own: the level of a caller is
+// behind those of the calls.
+function sandwichOf(tree, middle) {
+	const { name } = report.functions,
+		below = childMap(),
 		above = childMap(),
 		to = new Int32Array(tree.n),
 		inside = new Uint8Array(tree.n),
 		ends = new Int32Array(tree.n);
 	for (let i = 1; i < tree.n; i++) {
 		const up = tree.parent[i],
-			own = tree.key[i] >> 1 === f;
+			own = name[tree.key[i] >> 1] === middle;
 		inside[i] = inside[up] | own;
 		if (!inside[i]) continue;
 		if (inside[up]) to[i] = below.child(to[up], tree.key[i], 0);
@@ -214,7 +215,7 @@ function sandwichOf(tree, f) {
 			if (!inside[tree.parent[i]]) over.self[m][ends[i]] += total[i];
 		}
 	});
-	return joinTrees(settle(down, tree), settle(over, tree), f);
+	return joinTrees(settle(down, tree), settle(over, tree), name.indexOf(middle));
 }
 
 function joinTrees(down, over, f) {

@@ -139,7 +139,7 @@ function emptiness(row) {
 	if (shown.kind === 'time') return row && row.ok ? '' : 'There is no time to show.';
 	if (!row || !row.ok) return 'There are no figures to show.';
 	if (!graph.source) return 'No stacks were recorded in this pass.';
-	if (shown.view === 'sandwich' && !report.functions.byName.has(shown.middle))
+	if (shown.view === 'sandwich' && !report.functions.name.includes(shown.middle))
 		return 'There is no such function here.';
 	if (totalsOf(graph.chosen, weightNow())[0] > 0) return '';
 	if (graph.chosen !== graph.source) return 'The filters leave nothing: take one away.';
@@ -275,9 +275,9 @@ function treeOfView() {
 }
 
 function sandwichTree(tree) {
-	const f = report.functions.byName.get(shown.middle);
-	if (!tree.middles) tree.middles = {};
-	return tree.middles[f] || (tree.middles = { [f]: sandwichOf(tree, f) })[f];
+	const { middle } = shown;
+	if (!tree.sandwich || tree.sandwich.middle !== middle) tree.sandwich = { middle, tree: sandwichOf(tree, middle) };
+	return tree.sandwich.tree;
 }
 
 // Without a choice it is the function with the largest own value.

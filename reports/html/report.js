@@ -58,7 +58,6 @@ async function readHeader() {
 		joinFunctions();
 		pairCases();
 	}
-	f.byName = new Map(f.name.map((name, i) => [name, i]));
 }
 
 // Where each function stands by name; made when it is first asked for.

@@ -55,6 +55,19 @@ test('a sandwich has the callers above and the calls below, as wide as the funct
 	equal((await row(page, levels - 20)).length, callers.length, 'a zoom below leaves the callers as they are');
 });
 
+test('a sandwich is of all functions of the name', async (page) => {
+	await open(page, 'twins', '#case=twin%2Fsame_name&kind=memory');
+	equal(await row(page, 2 * 20 + 9), ['work'], 'two of one name side by side');
+	await page.evaluate(() => window.mew.zoom(window.mew.pick(3, 2 * 20 + 9)));
+	await page.focus('#graph');
+	await page.keyboard.press('s');
+	await until(page, 'view', 'sandwich');
+	equal((await state(page)).total, 1010, 'the bytes of both');
+	equal(await row(page, 9), ['from_a', 'from_b'], 'the callers of both');
+	await page.evaluate(() => window.mew.change({ middle: '__proto__' }));
+	ok((await text(page, '#empty')).includes('no such function'), 'and not what every object has');
+});
+
 test('frames stand by value, by name, or in the order they were taken', async (page) => {
 	await open(page, 'codec', '#case=codec%2Finflate%2Fcase%3A0');
 	const { total } = await state(page);
