@@ -165,18 +165,18 @@ function binsOf(values) {
 	const sorted = Float64Array.from(values).sort(),
 		low = sorted[0],
 		high = highest(sorted, 0.99),
+		barOf = (v) => Math.max(0, Math.min(BARS - 1, Math.floor(((v - low) / (high - low || 1)) * BARS))),
 		bins = new Array(BARS).fill(0);
-	for (const v of sorted) bins[Math.min(BARS - 1, Math.floor(((v - low) / (high - low || 1)) * BARS))]++;
-	return { low, high, bins, within: sorted.filter((v) => v <= high).length / sorted.length };
+	for (const v of sorted) bins[barOf(v)]++;
+	return { low, high, bins, barOf, within: sorted.filter((v) => v <= high).length / sorted.length };
 }
 
 async function fillDistribution(box, at) {
 	const values = (await loadSpans(at)).flatMap((span) => span.values);
 	if (!values.length) return;
-	const { low, high, bins, within } = binsOf(values),
+	const { low, high, bins, barOf, within } = binsOf(values),
 		most = Math.max(...bins),
-		median = report.cases[at].rows.time.of.median_ns,
-		middle = Math.floor(((median - low) / (high - low || 1)) * BARS);
+		middle = barOf(report.cases[at].rows.time.of.median_ns);
 	const text = whole(values.length) + ' samples, ' + percent(within) + ' within ' + range(low, high, 'ns');
 	box.setAttribute('aria-label', text);
 	box.title = text + '; the dark bar holds the median';

@@ -131,3 +131,10 @@ test('the overview plots how the samples lie', async (page) => {
 	ok(/^600 samples, 97.5.%.within.149.7.–.152.7.µs$/.test(await plot.getAttribute('aria-label')), await plot.getAttribute('aria-label'));
 	equal(await page.locator('#cases tbody tr:nth-child(7) .dist').count(), 0, 'a failed case has none');
 });
+
+test('a median that is the largest time has its bar too', async (page) => {
+	await open(page, 'twins');
+	const bars = page.locator('#cases tbody tr:nth-child(1) .dist i');
+	await page.waitForFunction(() => document.querySelector('#cases .dist i'));
+	equal(await bars.evaluateAll((all) => all.map((i) => +(i.className === 'mid')).join('')), '0'.repeat(23) + '1');
+});
