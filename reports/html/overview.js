@@ -154,7 +154,7 @@ function caseRow(c, at, columns) {
 				(c.program ? '&program=' + encodeURIComponent(c.program) : '') +
 				(c.allocator ? '&allocator=' + encodeURIComponent(c.allocator) : '')
 		},
-		titleOf(c)
+		fit(titleOf(c), 400)
 	);
 	const tr = make(
 		'tr',
@@ -167,7 +167,10 @@ function caseRow(c, at, columns) {
 		},
 		make(
 			'th',
-			{ scope: 'row', title: visible(c.key + (c.program ? ' in ' + c.program : '')) },
+			{
+				scope: 'row',
+				title: visible(c.key + (c.label ? ' [' + c.label + ']' : '') + (c.program ? ' in ' + c.program : ''))
+			},
 			link,
 			isAmbiguous(c) && make('small', visible(base(c.program || '')))
 		)

@@ -275,6 +275,26 @@ test(
 	{ viewport: { width: 400, height: 800 } }
 );
 
+test('a long name of a case pushes no figure out of the window', async (page) => {
+	await page.addInitScript(() => {
+		const parse = JSON.parse;
+		JSON.parse = (source) => {
+			const head = parse(source);
+			for (const c of head.cases) c.key = 'a_name_without_an_end_'.repeat(5) + c.key;
+			return head;
+		};
+	});
+	for (const shape of ['codec', 'compared']) {
+		await open(page, shape);
+		const over = await page.$eval('#cases', (box) => box.scrollWidth - box.clientWidth);
+		ok(over <= 0, `${shape}: the table is ${over} pixels too wide`);
+	}
+	const [name, title, height] = await page.$eval('#cases tbody th', (cell) => [cell.textContent, cell.title, cell.offsetHeight]);
+	ok(/^a_name.*….*\[1k\]$/.test(name), 'both ends of the name: ' + name);
+	ok(title.includes('a_name_without_an_end_'.repeat(5) + 'codec/inflate/case:0 [1k] in'), 'the whole of it: ' + title);
+	ok(height < 130, 'a few lines: ' + height);
+});
+
 test('the keys are listed, the list closes by Escape', async (page) => {
 	await open(page, 'codec', INFLATE);
 	await page.keyboard.press('?');
