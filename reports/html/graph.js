@@ -136,7 +136,7 @@ function labelOf(node) {
 	if (node === 0) return report.rootLabel();
 	const f = graph.tree.key[node] >> 1,
 		line = graph.tree.line[node];
-	return report.functions.label[f] + (line && report.linesMatter() ? ':' + line : '');
+	return labelFor(f) + (line && report.linesMatter() ? ':' + line : '');
 }
 
 // First index of a row whose right edge lies behind v.

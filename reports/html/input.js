@@ -140,7 +140,7 @@ function hoverAt(event) {
 		tip.replaceChildren(
 			make(
 				'b.mono',
-				node || graph.tree.halves ? brief(report.functions.label[graph.tree.key[node] >> 1]) : 'all'
+				node || graph.tree.halves ? brief(labelFor(graph.tree.key[node] >> 1)) : 'all'
 			),
 			plain(value, report.metric()[1]) + ' · ' + percent(value / graph.lay.total[0]),
 			graph.tree.pair ? make('div', sayChange(changeOf(node))) : ''

@@ -47,7 +47,7 @@ async function readHeader() {
 	Object.assign(report, head);
 	const f = report.functions;
 	f.name = f.name.map(visible);
-	f.label = f.name.map((name, i) => (f.why[i] ? name : shorten(name)));
+	f.label = [];
 	f.lower = f.name.map((name) => name.toLowerCase());
 	report.modules = head.modules.map(visible);
 	report.files = head.files.map(visible);
@@ -85,11 +85,16 @@ function readCases(of) {
 	});
 }
 
+// What stands in a frame. Most functions never have one that is wide enough, and to shorten all names takes its time.
+function labelFor(f) {
+	const { label, name, why } = report.functions;
+	return (label[f] ??= why[f] ? name[f] : shorten(name[f]));
+}
+
 // A function that is not in the table: of the base, or what stands for a thread.
 function addFunction(name, why, line) {
 	const f = report.functions,
 		at = f.name.push(name) - 1;
-	f.label.push(why ? name : shorten(name));
 	f.lower.push(name.toLowerCase());
 	f.file.push(-1);
 	f.line.push(line);
