@@ -157,6 +157,14 @@ uint64_t mew_host_deadline(const struct mew_host *h)
 	return h->options->timeout > 0 ? mew_os_now_ns() + mew_plan_ns(h->options->timeout) : 0;
 }
 
+/* What earlier cases printed, and nobody asked for, is not this one's; the time is per turn. */
+static void begin_turn(struct mew_host *h, uint32_t item)
+{
+	free(mew_host_take_output(h));
+	h->deadline_item = item;
+	h->deadline_ns = mew_host_deadline(h);
+}
+
 static int open_in_worker(struct mew_host *h, uint32_t item, struct mew_error *err)
 {
 	int status = mew_host_ensure(h, err);
@@ -182,9 +190,7 @@ static int open_item(void *data, uint32_t item, enum mew_pass pass, struct mew_e
 
 	if ((pass == MEW_PASS_MEMORY && (h->threaded || h->cases[item].threads > 1)) || (h->options->apart && h->used))
 		mew_host_retire(h);
-	free(mew_host_take_output(h)); /* what earlier cases printed and nobody asked for */
-	h->deadline_item = item;
-	h->deadline_ns = mew_host_deadline(h);
+	begin_turn(h, item);
 	return open_in_worker(h, item, err);
 }
 
@@ -214,10 +220,8 @@ static int run_item(void *data, const struct mew_request *rq, struct mew_model *
 	struct mew_host *h = data;
 	int status;
 
-	if (h->deadline_item != rq->item) { /* interleaved: the time is per turn */
-		h->deadline_item = rq->item;
-		h->deadline_ns = mew_host_deadline(h);
-	}
+	if (h->deadline_item != rq->item) /* interleaved */
+		begin_turn(h, rq->item);
 	status = open_in_worker(h, rq->item, err);
 	if (status != MEW_OK)
 		return status;
@@ -235,6 +239,8 @@ static int close_item(void *data, uint32_t item, enum mew_pass pass, struct mew_
 	if (h->pid <= 0 || !h->opened[item])
 		return MEW_OK;
 	h->opened[item] = 0;
+	if (h->deadline_item != item)
+		begin_turn(h, item);
 	mew_wire_reset(&h->out);
 	mew_wire_put_number(&h->out, item);
 	mew_wire_put_number(&h->out, pass);

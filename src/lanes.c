@@ -156,12 +156,10 @@ static int serve_program(struct lane *lane, struct mew_host *host, struct mew_er
 
 static void fail(struct mew_model *m, const struct mew_plan_case *c, const struct mew_error *err)
 {
-	struct mew_case *row = mew_model_case_under(m, c->key, c->program, c->allocator);
+	struct mew_case *row = mew_plan_row(m, c);
 
-	if (row == NULL)
-		return;
-	row->threads = c->threads;
-	mew_model_fail(m, row, MEW_KIND_MEMORY, err->status, err->text);
+	if (row != NULL)
+		mew_model_fail(m, row, MEW_KIND_MEMORY, err->status, err->text);
 }
 
 static void run(struct lane *lane, struct mew_lane_task *task)

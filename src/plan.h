@@ -36,6 +36,9 @@ struct mew_plan_case {
 	uint64_t start_ns, end_ns; /* of its last visit in this pass */
 };
 
+/* The row of the case, with its threads, label and tags; made where it is not there. NULL without memory. */
+struct mew_case *mew_plan_row(struct mew_model *m, const struct mew_plan_case *c);
+
 struct mew_plan_options { /* all set; mew_plan_defaults() */
 	double min_time, max_time, min_warmup_time, precision;
 	uint64_t iterations;

@@ -17,15 +17,17 @@ uint64_t mew_plan_ns(double seconds)
 	return seconds >= 1e9 ? (uint64_t)1000000000000000000 : (uint64_t)(seconds * 1e9);
 }
 
-struct mew_case *mew_plan_row(struct mew_plan_pass *r, const struct mew_plan_case *c)
+struct mew_case *mew_plan_row(struct mew_model *m, const struct mew_plan_case *c)
 {
-	struct mew_case *row = mew_model_case_under(r->model, c->key, c->program, c->allocator);
+	struct mew_case *row = mew_model_case_under(m, c->key, c->program, c->allocator);
 
-	if (row != NULL && row->threads == 0) {
-		row->threads = c->threads;
-		row->label = mew_model_string(r->model, c->label);
-		row->tags = mew_model_string(r->model, c->tags);
-	}
+	if (row == NULL)
+		return NULL;
+	row->threads = c->threads;
+	if (row->label == NULL) /* a body may have given another */
+		row->label = mew_model_string(m, c->label);
+	if (row->tags == NULL)
+		row->tags = mew_model_string(m, c->tags);
 	return row;
 }
 
@@ -49,7 +51,7 @@ static struct mew_case *fail(struct mew_plan_pass *r, struct mew_plan_case *c, i
 		r->stopped = true;
 		return NULL;
 	}
-	row = mew_plan_row(r, c);
+	row = mew_plan_row(r->model, c);
 	if (row != NULL)
 		mew_model_fail(r->model, row, r->kind, status, reason);
 	c->dead = true;
@@ -69,6 +71,7 @@ struct mew_case *mew_plan_block(struct mew_plan_pass *r, struct mew_plan_case *c
 		for (size_t i = 0; i < piece->ncases; i++) {
 			piece->cases[i].program = mew_model_string(piece, c->program);
 			piece->cases[i].allocator = mew_model_string(piece, c->allocator);
+			piece->cases[i].threads = c->threads; /* of a lost worker there is no more than its output */
 		}
 		if (mew_model_merge(r->model, piece) != 0)
 			status = mew_error_set(&err, MEW_E_NOMEM, "no memory for the results of \"%s\"", c->key);
@@ -77,7 +80,7 @@ struct mew_case *mew_plan_block(struct mew_plan_pass *r, struct mew_plan_case *c
 	}
 	mew_model_free(piece);
 	if (status == MEW_OK)
-		row = mew_plan_row(r, c);
+		row = mew_plan_row(r->model, c);
 	else
 		(void)fail(r, c, status, err.text);
 	return row;
@@ -91,25 +94,28 @@ bool mew_plan_go_on(struct mew_plan_pass *r, const struct mew_plan_case *c)
 	return !r->stopped && !c->dead;
 }
 
+/* A failed row shows what its set-up, body or teardown printed; NULL: none failed. */
+static void keep_said(struct mew_plan_pass *r, struct mew_case *failed)
+{
+	char *said = failed != NULL && r->d->said != NULL ? r->d->said(r->d->data) : NULL;
+
+	if (said != NULL)
+		failed->output = mew_model_string(r->model, said);
+	free(said);
+}
+
 void mew_plan_open_case(struct mew_plan_pass *r, struct mew_plan_case *c)
 {
-	struct mew_case *failed;
 	struct mew_error err;
-	char *said;
 	int status;
 
 	if (!mew_plan_go_on(r, c))
 		return;
-	(void)mew_plan_row(r, c);
+	(void)mew_plan_row(r->model, c);
 	status = r->d->open(r->d->data, c->item, r->pass, &err);
 	c->open = status == MEW_OK;
-	failed = status != MEW_OK ? fail(r, c, status, err.text) : NULL;
-	if (failed == NULL || r->d->said == NULL)
-		return;
-	said = r->d->said(r->d->data);
-	if (said != NULL)
-		failed->output = mew_model_string(r->model, said);
-	free(said);
+	if (status != MEW_OK)
+		keep_said(r, fail(r, c, status, err.text));
 }
 
 void mew_plan_close_case(struct mew_plan_pass *r, struct mew_plan_case *c)
@@ -121,7 +127,7 @@ void mew_plan_close_case(struct mew_plan_pass *r, struct mew_plan_case *c)
 		char text[sizeof err.text + 16];
 
 		(void)snprintf(text, sizeof text, "teardown: %s", err.text);
-		(void)fail(r, c, status, text);
+		keep_said(r, fail(r, c, status, text));
 	}
 	c->open = false;
 }
@@ -166,7 +172,7 @@ uint64_t mew_plan_loops(const struct mew_case *row, uint64_t target_ns)
 
 void mew_plan_show_case(struct mew_plan_pass *r, struct mew_plan_case *c)
 {
-	struct mew_case *row = mew_plan_row(r, c);
+	struct mew_case *row = mew_plan_row(r->model, c);
 
 	if (row != NULL)
 		mew_plan_trace_end(r->all, r->nall, c, mew_case_row(row, r->kind));

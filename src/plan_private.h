@@ -25,9 +25,6 @@ struct mew_plan_pass { /* one pass over all cases */
 	bool stopped;
 };
 
-/* The row of the case in the pass's model, made when it is not there; NULL without memory. */
-struct mew_case *mew_plan_row(struct mew_plan_pass *r, const struct mew_plan_case *c);
-
 /* Tell progress that this case is next. False when the pass was stopped, or the case is dead. */
 bool mew_plan_go_on(struct mew_plan_pass *r, const struct mew_plan_case *c);
 

@@ -45,6 +45,19 @@ run "$mew" run $fast -k 'bad/setup|good/fine' "$bench"
 check "a set-up that ends the process shows what it said" 1 'cannot open data.bin'
 run "$mew" run $fast -k 'bad/teardown|good/fine' "$bench"
 check "a teardown that ends the process is a failed row" 1 'teardown: .*exited with code 3'
+check "... and shows what it said" 1 'cannot flush data.bin'
+run "$mew" run $fast -k 'bad/half' --json half.json "$bench"
+check "a case that is lost at once has its label in the table" 1 'bad/half \[large\] *failed'
+run jq -e '.cases[1] | .time.status == "MEW_E_BODY" and .label == "large" and .tags == "halves" and .threads == 2' half.json
+check "... and label, tags and threads in the result" 0
+run env FX_BENCH_LAST=cpu/warmup "$mew" run $fast --cpu --hook counting -k odd/late --json late.json "$bench"
+check "a case that is lost in a later pass than timing" 1 'late talks'
+run jq -e '.cases[0] | .time.status == "MEW_OK" and .cpu.status == "MEW_E_BODY" and .threads == 2' late.json
+check "... keeps its time, on two threads" 0
+run env FX_BENCH_LAST=measurement/value "$mew" run $fast --interleave --hook counting -k 'good/talks|odd/late' "$bench"
+check "an interleaved case that is lost shows what it said" 1 'late talks'
+if grep -q 'set-up talks' out; then status=1; else status=0; fi
+result "... and not what another case said before it" $status
 memory=--memory=10 # which a sanitized program cannot have
 [ $sanitized = no ] || memory=--interleave
 run "$mew" run $fast $memory -k 'odd/counts' --json counts.json "$bench"
@@ -248,15 +261,17 @@ wait $pid
 code=$?
 check "an interrupt ends the run with what was measured" 4 '' 'interrupted'
 
-"$mew" run --max-time 1000 --repetitions 100000 --min-warmup-time 0.001 -k 'good/fine' --json stopped.json "$bench" \
+"$mew" run --max-time 1000 --repetitions 100000 --min-warmup-time 0.001 -k 'odd/late' --json stopped.json "$bench" \
 	>out 2>err </dev/null &
 pid=$!
 sleep 2
 kill -INT $pid
 wait $pid
 code=$?
-check "... and repetitions that had ended are figures" 4 'good/fine .*[0-9] x [0-9]' 'interrupted'
+check "... and repetitions that had ended are figures" 4 'odd/late .*[0-9] x [0-9]' 'interrupted'
 run jq -e '.cases[0].time.repetitions >= 1' stopped.json
 check "... and their number says how many" 0
+run jq -e '.cases[0] | .threads == 2 and .time.iterations == .time.samples * .time.loops * 2' stopped.json
+check "... of all threads, though the body printed" 0
 
 finish

@@ -115,11 +115,36 @@ MEW_BENCHMARK_NAMED(unready, "bad/setup", .setup = cannot_open)
 static void cannot_close(void *data)
 {
 	(void)data;
+	(void)fprintf(stderr, "cannot flush data.bin\n");
 	_exit(3);
 }
 
 MEW_BENCHMARK_NAMED(untidy, "bad/teardown", .teardown = cannot_close)
 {
+	MEW_LOOP(st)
+		mew_clobber();
+}
+
+MEW_BENCHMARK_NAMED(half, "bad/half", .cases = labels, .tags = "halves", .threads = 2)
+{
+	if (mew_case_index(st) == 1)
+		_exit(9);
+	MEW_LOOP(st)
+		mew_clobber();
+}
+
+static int phase; /* enum mew_phase of the block that runs, where the hook is asked for */
+
+/* Ends the process in the phase that the environment names. */
+MEW_BENCHMARK_NAMED(late, "odd/late", .threads = 2)
+{
+	const char *last = getenv("FX_BENCH_LAST");
+
+	if (mew_thread_index(st) == 0) {
+		(void)fprintf(stderr, "late talks\n");
+		if (last != NULL && strcmp(last, mew_phase_name(phase)) == 0)
+			_exit(9);
+	}
 	MEW_LOOP(st)
 		mew_clobber();
 }
@@ -166,6 +191,7 @@ static int hook_begin(const struct mew_phase_info *info, void *data)
 	char text[32];
 
 	(void)data;
+	phase = info->phase;
 	(void)snprintf(text, sizeof text, "%d", ++began);
 	return mew_phase_set(info, "blocks", text) == MEW_OK ? 0 : 1;
 }
