@@ -17,14 +17,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define FILTER_MAX ((size_t)100000) /* the kernel takes 128 KiB for one text of the environment */
+#define FILTER_MAX ((size_t)60000)  /* libstdc++ takes 100,000 states: one for a character, a few for an alternative */
 #define SHORT_PASS 0.01             /* seconds that the memory pass measures: it counts, and needs no more */
 #define SHORTEST 1e-9               /* seconds that end with the first iteration */
 
 int mew_guest_job_init(struct mew_guest_job *j, struct mew_guest_host *host, const struct mew_plan_options *plan,
 		       struct mew_model *model, struct mew_progress *progress)
 {
-	bool *flags = calloc(3 * host->nnames + 1, sizeof *flags);
+	bool *flags = calloc(4 * host->nnames + 1, sizeof *flags);
 
 	*j = (struct mew_guest_job){ .host = host, .plan = plan, .model = model, .progress = progress };
 	if (flags == NULL)
@@ -32,6 +32,7 @@ int mew_guest_job_init(struct mew_guest_job *j, struct mew_guest_host *host, con
 	j->chosen = flags;
 	j->reported = flags + host->nnames;
 	j->failed = flags + 2 * host->nnames;
+	j->measured = flags + 3 * host->nnames;
 	return 0;
 }
 
@@ -48,12 +49,17 @@ static enum mew_kind kind_of(const struct mew_guest_job *j)
 	return mew_pass_kind(j->pass);
 }
 
+static bool is_due(const struct mew_guest_job *j, size_t i)
+{
+	return j->chosen[i] && !j->reported[i];
+}
+
 /* The first chosen case that was not reported, which is the one that runs; nnames when there is none. */
 static size_t next_case(const struct mew_guest_job *j)
 {
 	size_t i = 0;
 
-	while (i < j->host->nnames && (!j->chosen[i] || j->reported[i]))
+	while (i < j->host->nnames && !is_due(j, i))
 		i++;
 	return i;
 }
@@ -70,6 +76,7 @@ static bool drop_unwanted(struct mew_guest_job *j, struct mew_model *piece)
 		j->done += !j->reported[name];
 		j->reported[name] = true;
 		j->failed[name] = mew_case_row(c, kind_of(j))->status != MEW_OK;
+		j->measured[name] = !j->failed[name];
 	}
 	return false;
 }
@@ -103,33 +110,38 @@ static void fail_case(struct mew_guest_job *j, size_t name, int status, const ch
 
 /* --- a pass ------------------------------------------------------------------------------------------------------- */
 
-/* An expression for what is still to run; *all when that is everything. NULL without memory, or when it is too long. */
-static char *make_filter(const struct mew_guest_job *j, bool *all)
+/* An expression for what is still to run, as far as it fits: names before *end. NULL without memory. */
+static char *make_filter(const struct mew_guest_job *j, size_t *end)
 {
-	size_t room = 8, n = 0;
+	size_t room = 8, n = 0, i;
 	char *filter;
 
-	*all = true;
-	for (size_t i = 0; i < j->host->nnames; i++) {
+	for (i = 0; i < j->host->nnames; i++)
 		room += 2 * strlen(j->host->names[i]) + 1;
-		*all = *all && j->chosen[i] && !j->reported[i];
-	}
 	filter = malloc(room);
 	if (filter == NULL)
 		return NULL;
 	filter[n++] = '^';
-	for (size_t i = 0; i < j->host->nnames; i++) {
-		if (!j->chosen[i] || j->reported[i])
+	for (i = 0; i < j->host->nnames && (n == 1 || n + 2 * strlen(j->host->names[i]) < FILTER_MAX); i++) {
+		if (!is_due(j, i))
 			continue;
 		filter[n] = n == 1 ? '(' : '|';
 		n++;
 		n += mew_guest_escape(filter + n, j->host->names[i]);
 	}
 	memcpy(filter + n, ")$", 3);
-	if (*all || n < FILTER_MAX)
-		return filter;
-	free(filter);
-	return NULL;
+	*end = i;
+	return filter;
+}
+
+/* Every case of the program is still to run: it needs no filter. */
+static bool is_whole(const struct mew_guest_job *j)
+{
+	size_t i = 0;
+
+	while (i < j->host->nnames && is_due(j, i))
+		i++;
+	return i == j->host->nnames;
 }
 
 static struct mew_guest_request request_of(struct mew_guest_job *j, unsigned process)
@@ -154,8 +166,8 @@ static struct mew_guest_request request_of(struct mew_guest_job *j, unsigned pro
 	};
 }
 
-/* The process ended before it reported all: who is to blame, and does another one make sense? */
-static bool blame(struct mew_guest_job *j, enum mew_guest_end end, int wait_status)
+/* The process ended. Did it report all names before `named`, who is to blame, and does another one make sense? */
+static bool blame(struct mew_guest_job *j, size_t named, enum mew_guest_end end, int wait_status)
 {
 	char how[96], reason[200], *output;
 	size_t name = next_case(j);
@@ -163,12 +175,12 @@ static bool blame(struct mew_guest_job *j, enum mew_guest_end end, int wait_stat
 	mew_launch_describe(wait_status, how, sizeof how);
 	if (end == MEW_GUEST_CANCELLED)
 		return false;
-	if (name == j->host->nnames) {
+	if (name >= named) {
 		if (end == MEW_GUEST_ENDED && wait_status != 0) {
 			mew_cli_complain("%s: its process %s behind its last benchmark", j->host->program, how);
 			j->ended_badly = true;
 		}
-		return false;
+		return true;
 	}
 	if (end == MEW_GUEST_TIMED_OUT)
 		(void)snprintf(reason, sizeof reason, "did not end within --timeout %g s; its process was killed",
@@ -186,10 +198,21 @@ static bool blame(struct mew_guest_job *j, enum mew_guest_end end, int wait_stat
 	return true;
 }
 
-static void fail_rest(struct mew_guest_job *j, const struct mew_error *err)
+/* The program cannot be run, or no more: what earlier processes measured stays. */
+static void end_rest(struct mew_guest_job *j, unsigned process, const struct mew_error *err)
 {
-	for (size_t i = next_case(j); i < j->host->nnames; i = next_case(j))
-		fail_case(j, i, err->status, err->text, NULL);
+	char note[sizeof err->text + 64];
+
+	(void)snprintf(note, sizeof note, "only %u of %u processes were run: %s", process, j->plan->processes, err->text);
+	for (size_t i = next_case(j); i < j->host->nnames; i = next_case(j)) {
+		struct mew_case *c = j->measured[i] ? mew_model_case(j->model, j->host->names[i], j->program) : NULL;
+
+		if (!j->measured[i])
+			fail_case(j, i, err->status, err->text, NULL);
+		else if (c != NULL)
+			mew_summarise_note(j->model, c, kind_of(j), note);
+		j->ended_badly = j->reported[i] = true;
+	}
 }
 
 static void tell_untraced(struct mew_guest_job *j)
@@ -201,7 +224,8 @@ static void tell_untraced(struct mew_guest_job *j)
 	j->told_untraced = true;
 }
 
-static void run_process(struct mew_guest_job *j, unsigned process)
+/* One process, and others for what is left when a case ends it. Returns whether the program could be run. */
+static bool run_process(struct mew_guest_job *j, unsigned process)
 {
 	struct mew_guest_request rq = request_of(j, process);
 	enum mew_guest_end end = MEW_GUEST_ENDED;
@@ -212,21 +236,25 @@ static void run_process(struct mew_guest_job *j, unsigned process)
 		j->reported[i] = j->failed[i];
 	while (go_on && next_case(j) < j->host->nnames) {
 		struct mew_error err;
-		int wait_status = 0, status;
-		bool all;
-		char *filter = make_filter(j, &all);
+		int wait_status = 0, status = MEW_OK;
+		size_t named = j->host->nnames;
+		bool whole = is_whole(j);
+		char *filter = whole ? NULL : make_filter(j, &named);
 
-		rq.filter = all ? NULL : filter;
-		status = filter != NULL ? mew_guest_run_process(j->host, &rq, &end, &wait_status, &err) :
-					  mew_error_set(&err, MEW_E_INVALID,
-							"too many cases are chosen to name them all: choose fewer, or "
-							"all");
+		rq.filter = filter;
+		if (whole || filter != NULL)
+			status = mew_guest_run_process(j->host, &rq, &end, &wait_status, &err);
+		else
+			status = mew_error_set(&err, MEW_E_NOMEM, "no memory to name its cases to %s", j->host->program);
 		free(filter);
 		tell_untraced(j);
-		if (status != MEW_OK)
-			fail_rest(j, &err);
-		go_on = status == MEW_OK && blame(j, end, wait_status);
+		if (status != MEW_OK) {
+			end_rest(j, process, &err);
+			return false;
+		}
+		go_on = blame(j, named, end, wait_status);
 	}
+	return true;
 }
 
 /* What mew reads around a loop of its own was not read here: no figure is better than a zero. */
@@ -249,9 +277,11 @@ void mew_guest_run_pass(struct mew_guest_job *j, enum mew_pass pass)
 	j->pass = pass;
 	j->pass_name = mew_pass_name(pass);
 	memset(j->failed, 0, j->host->nnames);
+	memset(j->measured, 0, j->host->nnames);
 	for (unsigned i = 0; i < processes && (cancelled == NULL || *cancelled == 0); i++)
-		run_process(j, i);
+		if (!run_process(j, i))
+			break;
 	for (size_t i = 0; i < j->host->nnames && pass == MEW_PASS_TIME; i++)
-		if (j->chosen[i] && j->reported[i] && !j->failed[i])
+		if (j->measured[i] && !j->failed[i])
 			summarise(j, i);
 }

@@ -17,7 +17,7 @@ struct mew_guest_job {
 	struct mew_progress *progress;
 	const char *program;              /* of the rows; NULL: they name none */
 	bool exact;                       /* the memory pass: plan->memory_iterations behind as many warm ones; one, where the framework takes no number */
-	bool *chosen, *reported, *failed; /* per name of the host */
+	bool *chosen, *reported, *failed, *measured; /* per name of the host: reported by this process, measured by any */
 	size_t done, steps;               /* of the progress */
 	enum mew_pass pass;
 	const char *pass_name;

@@ -1,6 +1,7 @@
 // gbench_rude.cc - a Google Benchmark program with bad manners, one for each macro that gbench_rude.sh sets.
 #include <benchmark/benchmark.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -37,8 +38,28 @@ static void second(benchmark::State &state)
 }
 BENCHMARK(second);
 
+static long starts; // of the program, with this one
+
+static void count_start()
+{
+#if defined(VANISHES) || defined(INTERRUPTS)
+	FILE *count = fopen("starts", "a");
+
+	if (count == nullptr || fputc('x', count) != 'x' || fflush(count) != 0)
+		abort();
+	starts = ftell(count);
+	fclose(count);
+#endif
+}
+
 static void third(benchmark::State &state)
 {
+#ifdef INTERRUPTS
+	if (starts == 4) {
+		kill(getppid(), SIGINT);
+		sleep(60);
+	}
+#endif
 	for (auto _ : state) {
 #ifdef CRASHES
 		fprintf(stderr, "last words of %d\n", static_cast<int>(getpid()));
@@ -55,6 +76,23 @@ static void fourth(benchmark::State &state)
 		benchmark::ClobberMemory();
 }
 BENCHMARK(fourth);
+
+#ifdef MANY
+static void ends(benchmark::State &)
+{
+	abort();
+}
+
+// 1,500 of 75 bytes, which do not fit into one filter, and the second of which ends them
+static const bool many = [] {
+	for (int i = 1000; i < 2500; i++) {
+		const std::string name = std::string(57, 'n') + std::to_string(i);
+
+		benchmark::RegisterBenchmark(name.c_str(), i == 1001 ? ends : fourth)->Iterations(1);
+	}
+	return true;
+}();
+#endif
 
 // the same program once more, in another environment
 static int again(char **argv)
@@ -95,6 +133,11 @@ int main(int argc, char **argv)
 #endif
 #ifdef MOVES
 	if (chdir("/") != 0)
+		return 9;
+#endif
+	count_start();
+#ifdef VANISHES
+	if (starts == 4 && unlink(argv[0]) != 0) // the list and three processes
 		return 9;
 #endif
 #if defined(FORGETS) || defined(REPLACES) || defined(CLEARS) || defined(ADDS)

@@ -110,6 +110,23 @@ sed -n '/its body printed/,/^[^ ]/p' out >said
 grep -q '| last words of' said && ! grep -q '| fourth' said
 result "... and what its own process printed" $?
 
+build ./many -DMANY
+run "$mew" run --gbench-program --min-time 0.001 --json many.json ./many
+check "one that crashes among more than one filter names" 1 'n1001/iterations:1 *failed: .*signal 6'
+run jq -e '[.cases[].time | select(.status == "MEW_OK" and .median_ns != null)] | length == 1503' many.json
+check "... and all others are measured" 0
+build ./interrupts -DINTERRUPTS
+run "$mew" run --gbench-program --processes 20 --min-time 0.001 --json interrupts.json ./interrupts
+check "an interrupt between processes" 4 '' 'interrupted'
+run jq -e '[.cases[].time | select(.median_ns > 0).processes] == [3, 3, 2, 2]' interrupts.json
+check "... leaves the figures of those that had run" 0
+rm starts
+build ./vanishes -DVANISHES
+run "$mew" run --gbench-program --processes 20 --min-time 0.001 --json vanishes.json ./vanishes
+check "a program that goes away between processes, and a note that says so" 1 'first: only 3 of 20 processes'
+run jq -e '[.cases[].time | select(.median_ns > 0 and .processes == 3)] | length == 4' vanishes.json
+check "... with the figures of those that had run" 0
+
 # --- what keeps mew's libraries out
 
 for way in FORGETS REPLACES CLEARS; do
