@@ -147,6 +147,8 @@ int mew_cli_finish(struct mew_cli_run *r)
 		return MEW_EXIT_USAGE;
 	}
 	code = verdict(r->model);
+	if (code == MEW_EXIT_FINE && r->cut_short)
+		code = MEW_EXIT_FAILED;
 	if (mew_cli_wants_tables(r->cli) && mew_cli_tables(r->cli, r->model, &err) != MEW_OK) {
 		mew_cli_complain("%s", err.text);
 		return MEW_EXIT_USAGE;

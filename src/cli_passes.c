@@ -9,7 +9,7 @@
 #include "cli_trace.h"
 #include "error.h"
 #include "os.h"
-#include "symbolise.h"
+#include "summarise.h"
 
 #include <stdio.h>
 
@@ -44,17 +44,30 @@ bool mew_cli_progress(void *data, const struct mew_plan_case *c, enum mew_pass p
 	return mew_cli_show(r, c, pass, r->steps_before + done);
 }
 
-/* A pass that cannot start fails its cases, with the reason, and not the run. */
-static void fail_pass(struct mew_cli_run *r, size_t i, enum mew_pass pass, const struct mew_error *err)
+/* Its program is gone, say: figures of the processes until then stay, and are fewer than was asked for. */
+static void note_fewer(struct mew_cli_run *r, struct mew_case *row, const struct mew_error *err)
+{
+	char note[sizeof err->text + 64];
+
+	(void)snprintf(note, sizeof note, "only %llu of %u processes were run: %s",
+		       (unsigned long long)row->time.processes, r->cli->plan.processes, err->text);
+	mew_summarise_note(r->model, row, MEW_KIND_TIME, note);
+	r->cut_short = true;
+}
+
+/* A pass that cannot start, or go on, fails those of n cases that it has not measured, with the reason; not the run. */
+static void fail_pass(struct mew_cli_run *r, const struct mew_plan_case *cases, size_t n, enum mew_pass pass,
+		      const struct mew_error *err)
 {
 	enum mew_kind kind = mew_pass_kind(pass);
 
-	for (size_t k = 0; k < r->ncases[i]; k++) {
-		struct mew_case *row = mew_model_case_under(r->model, r->cases[i][k].key, r->cases[i][k].program,
-							    r->cases[i][k].allocator);
+	for (size_t k = 0; k < n; k++) {
+		struct mew_case *row = mew_plan_row(r->model, &cases[k]);
 
 		if (row != NULL && !mew_case_has(row, kind))
 			mew_model_fail(r->model, row, kind, err->status, err->text);
+		else if (row != NULL && pass == MEW_PASS_TIME && row->time.status == MEW_OK)
+			note_fewer(r, row, err);
 	}
 }
 
@@ -82,19 +95,34 @@ static void run_program(struct mew_cli_run *r, size_t i, enum mew_pass pass)
 	if (status == MEW_OK)
 		status = mew_plan_run(&driver, r->cases[i], r->ncases[i], pass, &plan, r->model, &err);
 	if (status != MEW_OK && !mew_cli_interrupted())
-		fail_pass(r, i, pass, &err);
+		fail_pass(r, r->cases[i], r->ncases[i], pass, &err);
 	mew_cli_trace_program(start, r->hosts[i].program);
 	r->steps_before += mew_cli_steps(r, i, pass);
+}
+
+/* Its program cannot be run under the allocator, or no more: there are no further processes of the case. */
+static void end_under(struct mew_cli_run *r, struct mew_plan_case *c, enum mew_pass pass, const struct mew_error *err)
+{
+	if (pass == MEW_PASS_TIME)
+		mew_plan_end(c, &r->cli->plan, r->model);
+	fail_pass(r, c, 1, pass, err);
+	c->dead = true;
 }
 
 /* A block of one case under one allocator: of timing, one process of several. */
 static void run_under(struct mew_cli_run *r, size_t host, size_t item, enum mew_pass pass, unsigned process)
 {
 	struct mew_driver driver = mew_host_driver(&r->hosts[host]);
+	struct mew_plan_case *c = &r->cases[host][item];
 	struct mew_plan_options plan;
 	struct mew_error err;
-	int status = mew_host_begin_pass(&r->hosts[host], pass, &err);
+	int status;
 
+	if (process > 0 && c->dead) {
+		r->steps_before += r->cli->plan.repetitions;
+		return;
+	}
+	status = mew_host_begin_pass(&r->hosts[host], pass, &err);
 	plan = plan_of(r);
 	plan.free_ns = r->visited_ns;
 	plan.all = r->cases[host];
@@ -102,11 +130,11 @@ static void run_under(struct mew_cli_run *r, size_t host, size_t item, enum mew_
 	plan.one_process = pass == MEW_PASS_TIME;
 	plan.process = process;
 	if (status == MEW_OK)
-		status = mew_plan_run(&driver, &r->cases[host][item], 1, pass, &plan, r->model, &err);
+		status = mew_plan_run(&driver, c, 1, pass, &plan, r->model, &err);
 	if (status != MEW_OK && !mew_cli_interrupted())
-		fail_pass(r, host, pass, &err);
-	if (r->cases[host][item].end_ns > r->visited_ns) /* not one that failed before its visit */
-		r->visited_ns = r->cases[host][item].end_ns;
+		end_under(r, c, pass, &err);
+	if (c->end_ns > r->visited_ns) /* not one that failed before its visit */
+		r->visited_ns = c->end_ns;
 	r->steps_before += pass == MEW_PASS_TIME ? plan.repetitions : 1;
 }
 

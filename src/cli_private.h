@@ -23,6 +23,7 @@ struct mew_cli_run { /* of `mew run` */
 	size_t steps_before;          /* progress: passes and programs behind */
 	size_t steps;
 	bool measured;                /* there is a run to show */
+	bool cut_short;               /* cases have fewer processes than was asked for, and say why */
 	uint64_t pass_ns;             /* the first case of the pass could begin then; 0: none could yet */
 	uint64_t visited_ns;          /* the last visit of the pass ended then; 0: none did yet */
 	struct mew_cli_lanes *lanes;  /* the memory pass runs in them; NULL: it does not */

@@ -44,21 +44,16 @@ static void one_process(struct mew_plan_pass *r)
 	}
 }
 
-static struct mew_case *case_of(struct mew_model *m, const struct mew_plan_case *c)
-{
-	return mew_model_case_under(m, c->key, c->program, c->allocator);
-}
-
 static void summarise(struct mew_plan_pass *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
-		struct mew_case *row = r->cases[i].dead ? NULL : case_of(r->model, &r->cases[i]);
+		struct mew_case *row = r->cases[i].dead ? NULL : mew_plan_row(r->model, &r->cases[i]);
 
 		if (row != NULL && r->pass == MEW_PASS_TIME && r->o->dry_run)
 			mew_summarise_dry(r->model, row);
 		else if (row != NULL && r->pass == MEW_PASS_TIME)
 			mew_summarise_time(r->model, row, r->o->latency);
-		row = row != NULL ? case_of(r->model, &r->cases[i]) : NULL;
+		row = row != NULL ? mew_plan_row(r->model, &r->cases[i]) : NULL;
 		if (row != NULL && row->left_threads)
 			mew_summarise_note(r->model, row, r->kind,
 					   "it left threads running behind it; join them in the body");
@@ -92,12 +87,14 @@ int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t
 	for (r.process = first; r.process < end && !r.stopped; r.process++) {
 		int status = r.process == first ? MEW_OK : d->renew(d->data, err);
 
-		if (status == MEW_E_BUSY)
-			r.stopped = true;
-		else if (status != MEW_OK)
-			return status;
-		else
+		if (status == MEW_OK) {
 			one_process(&r);
+		} else if (status == MEW_E_BUSY) {
+			r.stopped = true;
+		} else {
+			summarise(&r);
+			return status;
+		}
 	}
 	if (end == processes || r.stopped)
 		summarise(&r);
@@ -110,7 +107,7 @@ void mew_plan_end(struct mew_plan_case *c, const struct mew_plan_options *o, str
 {
 	struct mew_plan_pass r = { .cases = c, .n = 1, .pass = MEW_PASS_TIME, .kind = MEW_KIND_TIME, .o = o,
 				   .model = model };
-	struct mew_case *row = case_of(model, c);
+	struct mew_case *row = mew_plan_row(model, c);
 
 	if (row != NULL && row->nruns > 0 && !mew_case_has(row, MEW_KIND_TIME))
 		summarise(&r);

@@ -71,12 +71,13 @@ uint64_t mew_plan_ns(double seconds);
  *
  * cases    n of them; loops, dead and open are the plan's
  * model    gets the rows, runs and stacks
- * Returns  MEW_OK, also when cases failed; MEW_E_BUSY when progress stopped the run; else the driver is unusable
+ * Returns  MEW_OK, also when cases failed; MEW_E_BUSY when progress stopped the run; else the driver is unusable, and
+ *          what its earlier processes measured has figures
  */
 int mew_plan_run(const struct mew_driver *d, struct mew_plan_case *cases, size_t n, enum mew_pass pass,
 		 const struct mew_plan_options *o, struct mew_model *model, struct mew_error *err);
 
-/* Figures of time, from what there is, of a case whose processes were interrupted (one_process); it may have them. */
+/* Figures of time, from what there is, of a case that gets no more of its processes (one_process); it may have them. */
 void mew_plan_end(struct mew_plan_case *c, const struct mew_plan_options *o, struct mew_model *model);
 
 /*

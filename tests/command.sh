@@ -58,6 +58,18 @@ run env FX_BENCH_LAST=measurement/value "$mew" run $fast --interleave --hook cou
 check "an interleaved case that is lost shows what it said" 1 'late talks'
 if grep -q 'set-up talks' out; then status=1; else status=0; fi
 result "... and not what another case said before it" $status
+cat >gone <<END
+#!/bin/sh
+echo >>runs
+[ "\$(wc -l <runs)" -lt 4 ] || rm -f "\$0"
+exec "$bench" "\$@"
+END
+chmod +x gone
+run "$mew" run $fast --processes 20 -k 'good/(fine|talks)' --json gone.json ./gone
+check "a program that goes away between processes, and a note that says so" 1 'good/fine: only [1-4] of 20 processes'
+run jq -e '[.cases[].time | select(.median_ns > 0 and .processes < 20 and (.reason | test("gone cannot be run")))] | length == 2' \
+	gone.json
+check "... with the figures of those that had run" 0
 memory=--memory=10 # which a sanitized program cannot have
 [ $sanitized = no ] || memory=--interleave
 run "$mew" run $fast $memory -k 'odd/counts' --json counts.json "$bench"

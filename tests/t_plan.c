@@ -23,6 +23,7 @@ struct asked { /* of the last block of a phase */
 struct told { /* the case that the driver plays */
 	double real_ns, wall_ns; /* an iteration: measured, and with its pauses */
 	struct asked asked[MEW_PHASE_CPU_VALUE + 1];
+	unsigned processes; /* that can be had behind the first */
 };
 
 static int told_open(void *data, uint32_t item, enum mew_pass pass, struct mew_error *err)
@@ -79,6 +80,17 @@ static int told_run(void *data, const struct mew_request *rq, struct mew_model *
 	run.real_ns = real;
 	assert_int_equal(mew_model_add_run(out, row, &run), 0);
 	free(real);
+	return MEW_OK;
+}
+
+static int told_renew(void *data, struct mew_error *err)
+{
+	struct told *t = data;
+
+	(void)err;
+	if (t->processes == 0)
+		return MEW_E_INVALID;
+	t->processes--;
 	return MEW_OK;
 }
 
@@ -257,6 +269,31 @@ static void calls_that_are_lost_are_counted(void **state)
 	mew_model_free(m);
 }
 
+/* --- processes -------------------------------------------------------------------------------------------------- */
+
+static void figures_of_earlier_processes_stay_when_there_are_no_more(void **state)
+{
+	struct told t = { .real_ns = 60, .wall_ns = 60, .processes = 2 };
+	const struct mew_driver d = { .data = &t, .open = told_open, .run = told_run, .close = told_close,
+				      .renew = told_renew };
+	struct mew_plan_case c = { .key = "case", .label = "small", .tags = "few", .threads = 2 };
+	struct mew_plan_options o = options(0);
+	struct mew_model *m = mew_model_new();
+	struct mew_error err;
+
+	(void)state;
+	o.processes = 20;
+	assert_non_null(m);
+	assert_int_equal(mew_plan_run(&d, &c, 1, MEW_PASS_TIME, &o, m, &err), MEW_E_INVALID);
+	assert_int_equal(m->ncases, 1);
+	assert_int_equal(m->cases[0].time.status, MEW_OK);
+	assert_true(m->cases[0].time.median_ns > 59 && m->cases[0].time.median_ns < 61);
+	assert_int_equal(m->cases[0].threads, 2);
+	assert_string_equal(m->cases[0].label, "small");
+	assert_string_equal(m->cases[0].tags, "few");
+	mew_model_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +306,7 @@ int main(void)
 		cmocka_unit_test(calls_that_are_too_many_to_keep_are_said_once),
 		cmocka_unit_test(every_single_call_that_was_asked_for_is_kept),
 		cmocka_unit_test(calls_that_are_lost_are_counted),
+		cmocka_unit_test(figures_of_earlier_processes_stay_when_there_are_no_more),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
