@@ -101,8 +101,6 @@ static void fail_case(struct mew_guest_job *j, size_t name, int status, const ch
 	j->reported[name] = j->failed[name] = true;
 	if (c == NULL)
 		return;
-	if (c->threads == 0)
-		c->threads = 1;
 	mew_model_fail(j->model, c, kind_of(j), status, reason);
 	if (output != NULL)
 		c->output = mew_model_string(j->model, output);
