@@ -265,23 +265,11 @@ for format in csv gbench bmf gha markdown otlp html json; do
 	result "... and a file that may not grow leaves nothing behind" $status
 done
 
-"$mew" run --max-time 30 --min-time 30 -k 'good/(fine|heap)' "$bench" >out 2>err </dev/null &
-pid=$!
-sleep 1
-kill -INT $pid
-wait $pid
-code=$?
+run env FX_BENCH_INTERRUPT=0 "$mew" run $fast --hook interrupting -k 'good/(fine|heap)' "$bench"
 check "an interrupt ends the run with what was measured" 4 '' 'interrupted'
-
-"$mew" run --max-time 1000 --repetitions 100000 --min-warmup-time 0.001 -k 'odd/late' --json stopped.json "$bench" \
-	>out 2>err </dev/null &
-pid=$!
-sleep 2
-kill -INT $pid
-wait $pid
-code=$?
+run env FX_BENCH_INTERRUPT=2 "$mew" run $fast --repetitions 10 --hook interrupting -k 'odd/late' --json stopped.json "$bench"
 check "... and repetitions that had ended are figures" 4 'odd/late .*[0-9] x [0-9]' 'interrupted'
-run jq -e '.cases[0].time.repetitions >= 1' stopped.json
+run jq -e '.cases[0].time.repetitions == 2' stopped.json
 check "... and their number says how many" 0
 run jq -e '.cases[0] | .threads == 2 and .time.iterations == .time.samples * .time.loops * 2' stopped.json
 check "... of all threads, though the body printed" 0

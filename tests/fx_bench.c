@@ -199,4 +199,21 @@ static int hook_begin(const struct mew_phase_info *info, void *data)
 static const struct mew_hook counting = { .name = "counting", .begin = hook_begin };
 MEW_HOOK(counting);
 
+/* Interrupts the command in the repetition that the environment names, and stays there. */
+static int interrupt(const struct mew_phase_info *info, void *data)
+{
+	const char *repetition = getenv("FX_BENCH_INTERRUPT");
+
+	(void)data;
+	if (repetition != NULL && info->phase == MEW_PHASE_MEASUREMENT_VALUE &&
+	    info->repetition == (unsigned)atoi(repetition)) {
+		(void)kill(getppid(), SIGINT);
+		(void)sleep(60);
+	}
+	return 0;
+}
+
+static const struct mew_hook interrupting = { .name = "interrupting", .begin = interrupt };
+MEW_HOOK(interrupting);
+
 MEW_MAIN();
