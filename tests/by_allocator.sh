@@ -102,4 +102,16 @@ run "$mew" run --max-time 0.01 --csv plain.csv "$program"
 head -n 1 plain.csv | grep -q allocator
 [ $? = 1 ]
 result "without the flag there is no such column" $?
+
+cat >gone <<END
+#!/bin/sh
+echo >>runs
+[ "\$(wc -l <runs)" -lt 5 ] || rm -f "\$0"
+exec "$program" "\$@"
+END
+chmod +x gone
+run "$mew" run --max-time 0.01 --processes 20 --allocator system --json gone.json ./gone
+check "a program that goes away between processes" 1 'on system: only [1-4] of 20 processes'
+jq -e '.cases[0].time | .median_ns > 0 and .processes < 5 and (.reason | split("only") | length == 2)' gone.json >/dev/null
+result "... keeps the figures of those that had run, and says so once" $? "$(jq -c '.cases[0].time' gone.json)"
 finish
