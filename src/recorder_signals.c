@@ -25,13 +25,17 @@ typedef int descriptor_fn(int, const sigset_t *, int);
 typedef int suspend_fn(const sigset_t *);
 typedef int ppoll_fn(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
 typedef int pselect_fn(int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *);
+typedef int ppoll_checked_fn(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
 typedef int epoll_fn(int, struct epoll_event *, int, int, const sigset_t *);
+typedef int epoll2_fn(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
 static wait_fn *next_sigtimedwait;
 static descriptor_fn *next_signalfd;
 static suspend_fn *next_sigsuspend;
 static ppoll_fn *next_ppoll;
 static pselect_fn *next_pselect;
+static ppoll_checked_fn *next_ppoll_checked;
 static epoll_fn *next_epoll_pwait;
+static epoll2_fn *next_epoll_pwait2;
 
 static bool guards; /* before, the captures themselves wait for it to see that it comes */
 
@@ -41,7 +45,9 @@ void mew_recorder_signals_guard(void)
 	mew_recorder_find(&next_sigsuspend, "sigsuspend");
 	mew_recorder_find(&next_ppoll, "ppoll");
 	mew_recorder_find(&next_pselect, "pselect");
+	mew_recorder_find(&next_ppoll_checked, "__ppoll_chk");
 	mew_recorder_find(&next_epoll_pwait, "epoll_pwait");
+	mew_recorder_find(&next_epoll_pwait2, "epoll_pwait2");
 	guards = true;
 }
 
@@ -120,13 +126,48 @@ EXPORT int sigsuspend(const sigset_t *mask)
 	return next_sigsuspend(with_own(mask, &copy));
 }
 
-EXPORT int pause(void)
+/* With the thread's own mask, without that signal; 0: with all of it. */
+static int suspend_but_for(int number)
 {
 	sigset_t now;
 
 	(void)sigemptyset(&now);
 	(void)pthread_sigmask(SIG_BLOCK, NULL, &now);
+	if (number != 0 && sigdelset(&now, number) != 0)
+		return -1;
 	return sigsuspend(&now);
+}
+
+EXPORT int pause(void)
+{
+	return suspend_but_for(0);
+}
+
+/* sigpause() is two functions, and which one a program gets its headers decide: names for the linker, none for C. */
+int pause_without(int number) __asm__("__xpg_sigpause");
+int pause_with(int mask) __asm__("sigpause");
+int pause_either(int number_or_mask, int is_number) __asm__("__sigpause");
+
+EXPORT int pause_without(int number)
+{
+	return suspend_but_for(number);
+}
+
+/* The first 32 signals, as in BSD. */
+EXPORT int pause_with(int mask)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (int i = 0; i < 32; i++)
+		if (((unsigned)mask >> i & 1u) != 0)
+			(void)sigaddset(&set, i + 1);
+	return sigsuspend(&set);
+}
+
+EXPORT int pause_either(int number_or_mask, int is_number)
+{
+	return is_number != 0 ? suspend_but_for(number_or_mask) : pause_with(number_or_mask);
 }
 
 EXPORT int ppoll(struct pollfd *list, nfds_t n, const struct timespec *limit, const sigset_t *mask)
@@ -136,6 +177,19 @@ EXPORT int ppoll(struct pollfd *list, nfds_t n, const struct timespec *limit, co
 	if (next_ppoll == NULL)
 		mew_recorder_find(&next_ppoll, "ppoll");
 	return next_ppoll(list, n, limit, with_own(mask, &copy));
+}
+
+/* ppoll() of programs built with _FORTIFY_SOURCE; the next one ends those whose list of so many bytes is too short. */
+int ppoll_checked(struct pollfd *list, nfds_t n, const struct timespec *limit, const sigset_t *mask, size_t bytes)
+	__asm__("__ppoll_chk");
+
+EXPORT int ppoll_checked(struct pollfd *list, nfds_t n, const struct timespec *limit, const sigset_t *mask, size_t bytes)
+{
+	sigset_t copy;
+
+	if (next_ppoll_checked == NULL)
+		mew_recorder_find(&next_ppoll_checked, "__ppoll_chk");
+	return next_ppoll_checked(list, n, limit, with_own(mask, &copy), bytes);
 }
 
 EXPORT int pselect(int n, fd_set *in, fd_set *out, fd_set *other, const struct timespec *limit, const sigset_t *mask)
@@ -154,4 +208,14 @@ EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int limit_ms, 
 	if (next_epoll_pwait == NULL)
 		mew_recorder_find(&next_epoll_pwait, "epoll_pwait");
 	return next_epoll_pwait(fd, events, n, limit_ms, with_own(mask, &copy));
+}
+
+/* glibc has it from 2.35 on; where it has none, nobody can have been linked with it. */
+EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *limit, const sigset_t *mask)
+{
+	sigset_t copy;
+
+	if (next_epoll_pwait2 == NULL)
+		mew_recorder_find(&next_epoll_pwait2, "epoll_pwait2");
+	return next_epoll_pwait2(fd, events, n, limit, with_own(mask, &copy));
 }

@@ -161,36 +161,64 @@ static void in_a_while(void)
 		; /* a tick comes to wait */
 	setitimer(ITIMER_REAL, &soon, NULL);
 }
-int main(void)
+static void print_rang(void) { printf("%d\n", (int)rang); }
+int bsd_sigpause(int mask) __asm__("sigpause"); /* the name without a header's help */
+int main(int argc, char **argv)
 {
 	const struct timespec limit = { 0, 50000000 };
-	sigset_t all, none;
-	int results[3];
+	sigset_t all, none, alarm;
+	struct pollfd list[4];
+	int results[4] = { 0 };
 
 	signal(SIGALRM, ring);
 	in_a_while();
 	pause();
-	printf("%d\n", (int)rang);
+	print_rang();
 	sigfillset(&all);
 	sigemptyset(&none);
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	(void)argv;
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	in_a_while();
 	sigsuspend(&none);
-	printf("%d\n", (int)rang);
-	results[0] = ppoll(NULL, 0, &limit, &none);
+	print_rang();
+	results[0] = ppoll(list, argc - 1, &limit, &none);
 	results[1] = pselect(0, NULL, NULL, NULL, &limit, &none);
 	results[2] = epoll_pwait(epoll_create1(0), &(struct epoll_event){ 0 }, 1, 50, &none);
-	printf("%d %d %d\n", results[0], results[1], results[2]);
+#if __GLIBC_PREREQ(2, 35)
+	results[3] = epoll_pwait2(epoll_create1(0), &(struct epoll_event){ 0 }, 1, &limit, &none);
+#endif
+	printf("%d %d %d %d\n", results[0], results[1], results[2], results[3]);
+	sigprocmask(SIG_SETMASK, &alarm, NULL);
+	in_a_while();
+	sigpause(SIGALRM);
+	print_rang();
+	in_a_while();
+	bsd_sigpause(0);
+	print_rang();
 	return 0;
 }
 C
-${CC:-gcc} -o waits waits.c || exit 99
-./waits >alone
-for clock in wall cpu; do
-	run "$mew" record --cpu --clock $clock -- ./waits
-	[ $code = 0 ] && cmp -s alone out && [ "$(sed -n 2p out)" = 2 ]
-	result "waits for a signal end with it, and not with a tick: --clock $clock" $?
+${CC:-gcc} -w -o waits waits.c || exit 99
+${CC:-gcc} -w -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -o waits_checked waits.c || exit 99
+for waits in waits waits_checked; do
+	./$waits >alone
+	for clock in wall cpu; do
+		run "$mew" record --cpu --clock $clock -- ./$waits
+		[ $code = 0 ] && cmp -s alone out && [ "$(sed -n 2p out)" = 2 ]
+		result "waits for a signal end with it, and not with a tick: $waits, --clock $clock" $?
+	done
 done
+run ./waits_checked 1 2 3 4 5
+alone=$code
+if [ $code = 0 ]; then
+	skip "a list that is shorter than its number still ends the program" "the C library does not check it"
+else
+	run "$mew" record --cpu --clock wall -- ./waits_checked 1 2 3 4 5
+	[ $code = "$alone" ]
+	result "a list that is shorter than its number still ends the program" $? "wanted code $alone"
+fi
 
 # --- a program that writes over what is recorded of it -----------------------------------------------------------------------
 cat >scribbles.c <<'C'
