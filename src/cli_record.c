@@ -416,7 +416,7 @@ static int record(struct recording *r)
 	if (status == MEW_OK)
 		status = run(r, &err);
 	if (status == MEW_OK) {
-		mew_trace_command(r->path, r->path, r->started_ns, mew_os_now_ns(), r->wait_status);
+		mew_trace_command(r->path, r->path, r->started_ns, r->ended_ns, r->wait_status);
 		return exit_code(r, report(r));
 	}
 	mew_cli_complain("record: %s", err.text);

@@ -62,6 +62,13 @@ has "samples lost" '"name":"samples lost"'
 result "no fragment is left" $?
 if grep -q family t.json && grep -q -- '--follow' t.json; then false; fi
 result "the command line is not shown unasked" $?
+run "$mew" record --follow --trace=w.json -- sh -c 'sleep 3 >/dev/null 2>&1 & sleep 0.3; kill -9 $$'
+check "a traced command that leaves a process behind" 137
+# its process ended by a signal, so that both are the moment in which mew saw it
+awk -F'"(ts|dur)":' '/"cat":"process"/ && !first { first = $2 + $3 }
+	/"ph":"e".*"cat":"command"/ { last = $2 + 0 }
+	END { exit !first || last - first > 1 || first - last > 1 }' w.json
+result "... ends on the timeline when its process does" $? "$(grep -E '"cat":"(process|command)"' w.json)"
 run "$mew" record --trace=u.json --redact secret -- ./family secret
 check "--redact" 3
 grep -q 'family \*\*\*' u.json
