@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -318,17 +319,20 @@ static void record(struct place *p)
 	mew_recorder_signals_guard();
 }
 
-/* Private pages over what is shared with the parent, before anything is written. Maps only: malloc may not work yet. */
+/*
+ * Private pages over what is shared with the parent, before anything is written. Maps only: malloc may not work yet. Raw
+ * calls: a wrapper would enter the maps in variables that are the parent's still, or have addresses that it has got since.
+ */
 static void leave_the_parents_pages(struct place *p)
 {
 	void *copy = mew_os_map(p->data_bytes);
 
 	if (copy != NULL) {
 		copy_data(copy, p->data, p->data_bytes);
-		(void)mremap(copy, p->data_bytes, p->data_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, p->data);
+		(void)syscall(SYS_mremap, copy, p->data_bytes, p->data_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, p->data);
 	}
-	(void)mmap(p->root, MEW_RECORD_BYTES, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	(void)syscall(SYS_mmap, p->root, MEW_RECORD_BYTES, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0L);
 }
 
 static void child_of_fork(void)

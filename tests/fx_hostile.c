@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -383,6 +384,29 @@ static int forks(void)
 	return 0;
 }
 
+/* On one processor, so that the parent maps the first memory of its own before the child runs. */
+static int fork_maps(void)
+{
+	int status, bad = 0;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof one, &one);
+	for (int i = 0; i < 20; i++) {
+		if (fork() == 0) {
+			if (fork() == 0)
+				_exit(0);
+			mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			wait(&status);
+			_exit(status != 0);
+		}
+		wait(&status);
+		bad += status != 0;
+	}
+	return bad;
+}
+
 static int drop(void)
 {
 	if (setgid(65534) != 0 || setuid(65534) != 0)
@@ -412,7 +436,8 @@ static const struct {
 	{ "abort", die }, { "sigkill", sigkill }, { "alternate", alternate }, { "exec", become }, { "preload_again", again },
 	{ "limited", limited }, { "words", words }, { "descriptors", descriptors }, { "waits_all", waits_all }, { "signalfd", by_descriptor },
 	{ "spawn_small", spawn_small }, { "crash_exec", crash_exec }, { "first", first_that_runs }, { "fexecve", by_number },
-	{ "leaves", leaves }, { "zombie", zombie }, { "spawn", spawn }, { "forks", forks }, { "drop", drop }, { "drop_fork", drop_fork },
+	{ "leaves", leaves }, { "zombie", zombie }, { "spawn", spawn }, { "forks", forks }, { "fork_maps", fork_maps },
+	{ "drop", drop }, { "drop_fork", drop_fork },
 };
 
 int main(int argc, char **argv)
