@@ -32,8 +32,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LAST_ENDS_MS 200 /* a pipeline's last parts end about when the shell that waits for them does */
-
 #define LEFT_OUT_LINES 8
 
 struct recording {
@@ -200,14 +198,14 @@ static int wait_for_command(struct recording *r, int signals, struct mew_error *
 			r->opened = true;
 		}
 		pass_signals(r, signals);
-		mew_record_ends_look(&r->ends, &r->recorder, 0);
+		mew_record_ends_look(&r->ends, &r->recorder);
 		if (waitpid(r->pid, &r->wait_status, WNOHANG) == r->pid)
 			break;
 	}
 	r->ended_ns = mew_os_now_ns();
 	if (status == MEW_OK)
-		status = mew_recorder_accept(&r->recorder, err);
-	mew_record_ends_look(&r->ends, &r->recorder, LAST_ENDS_MS);
+		status = r->orders.follow ? mew_record_ends_settle(&r->ends, &r->recorder, r->orders.socket, err)
+					  : mew_recorder_accept(&r->recorder, err);
 	for (size_t i = 0; i < r->recorder.n; i++)
 		if (r->recorder.list[i].pid == r->pid)
 			r->recorder.list[i].ended_ns = r->ended_ns;
