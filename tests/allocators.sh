@@ -19,8 +19,10 @@ fi
 
 link="-Wl,--no-as-needed -L$libs -Wl,-rpath,$libs"
 
+# one that cannot be built is not there, and fails what is tested with it
 c() { # PROGRAM ARGUMENT...: fx_heap.c
 	program=$1
+	rm -f "$program"
 	shift
 	# shellcheck disable=SC2086 # flags are words
 	$CC -O1 -g -fno-builtin "-I$source/include" "$source/tests/fx_heap.c" -o "$program" $link "$@" >log 2>&1
@@ -28,6 +30,7 @@ c() { # PROGRAM ARGUMENT...: fx_heap.c
 
 cxx() { # PROGRAM ARGUMENT...: fx_cxx_alloc.cc
 	program=$1
+	rm -f "$program"
 	shift
 	# shellcheck disable=SC2086
 	$CXX -std=c++17 -O1 -g -fno-builtin "-I$source/include" "$source/tests/fx_cxx_alloc.cc" -o "$program" $link "$@" >log 2>&1
@@ -100,10 +103,12 @@ for file in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
 	fi
 	everything_counted "$file preloaded" $file ./plain
 	everything_counted "$file preloaded, hooks linked" $file ./hooked
-	cxx linked -lmew "-l:$file" && everything_counted "$file linked" "" ./linked
-	cxx linked -lmew_hooks -lmew "-l:$file" && everything_counted "$file linked behind the hooks" "" ./linked
-	cxx linked -lmew_hooks_cxx -lmew_hooks -lmew "-l:$file" &&
-		everything_counted "$file linked behind both libraries of hooks" "" ./linked
+	cxx linked -lmew "-l:$file"
+	everything_counted "$file linked" "" ./linked
+	cxx linked -lmew_hooks -lmew "-l:$file"
+	everything_counted "$file linked behind the hooks" "" ./linked
+	cxx linked -lmew_hooks_cxx -lmew_hooks -lmew "-l:$file"
+	everything_counted "$file linked behind both libraries of hooks" "" ./linked
 	if [ $file = libmimalloc.so.2 ]; then
 		skip "$file, an operator new that throws" "that of mimalloc ends the process, with or without hooks"
 	else
@@ -133,20 +138,20 @@ inside() { # NAME PATTERN PROGRAM
 	result "$1" $?
 }
 
-c heap_cxx -lmew_hooks -lmew -lstdc++ &&
-	inside "libstdc++'s operator new needs no remark" '^status 0, 10 allocations, reason: none$' ./heap_cxx
+c heap_cxx -lmew_hooks -lmew -lstdc++
+inside "libstdc++'s operator new needs no remark" '^status 0, 10 allocations, reason: none$' ./heap_cxx
 have_jemalloc=no
 if c probe -l:libjemalloc.so.2 -lmew; then
 	have_jemalloc=yes
-	c heap_je -lmew_hooks -lmew -l:libjemalloc.so.2 -lstdc++ &&
-		inside "C++ that is not counted is said on the row, which stays" \
-			'^status 0, 10 alloc.*operator new is that of libjemalloc.so.2 and is not counted' ./heap_je
-	c heap_je_both -lmew_hooks_cxx -lmew_hooks -lmew -l:libjemalloc.so.2 -lstdc++ &&
-		inside "... and not where -lmew_hooks_cxx is linked too" '^status 0, 10 alloc.*: none$' ./heap_je_both
-	c heap_je_c -lmew_hooks -lmew -l:libjemalloc.so.2 &&
-		inside "... or where jemalloc alone needs libstdc++" '^status 0, 10 alloc.*: none$' ./heap_je_c
-	c behind -l:libjemalloc.so.2 -lmew_hooks -lmew &&
-		inside "hooks behind another allocator" '^status -3, .*not first, malloc is that of .*jemalloc' ./behind
+	c heap_je -lmew_hooks -lmew -l:libjemalloc.so.2 -lstdc++
+	inside "C++ that is not counted is said on the row, which stays" \
+		'^status 0, 10 alloc.*operator new is that of libjemalloc.so.2 and is not counted' ./heap_je
+	c heap_je_both -lmew_hooks_cxx -lmew_hooks -lmew -l:libjemalloc.so.2 -lstdc++
+	inside "... and not where -lmew_hooks_cxx is linked too" '^status 0, 10 alloc.*: none$' ./heap_je_both
+	c heap_je_c -lmew_hooks -lmew -l:libjemalloc.so.2
+	inside "... or where jemalloc alone needs libstdc++" '^status 0, 10 alloc.*: none$' ./heap_je_c
+	c behind -l:libjemalloc.so.2 -lmew_hooks -lmew
+	inside "hooks behind another allocator" '^status -3, .*not first, malloc is that of .*jemalloc' ./behind
 else
 	skip "C++ that is not counted is said on the row" "libjemalloc.so.2 is not installed"
 fi
@@ -197,7 +202,8 @@ if [ $have_jemalloc = yes ]; then
 	measure libjemalloc.so.2 -k '^grow$' ./heap
 	plausible
 	result "jemalloc's figures, preloaded" $?
-	c heap_linked -lmew -l:libjemalloc.so.2 && measure "" -k '^grow$' ./heap_linked
+	c heap_linked -lmew -l:libjemalloc.so.2
+	measure "" -k '^grow$' ./heap_linked
 	plausible
 	result "jemalloc's figures, linked" $?
 else
@@ -230,11 +236,12 @@ fi
 
 archive=$(ls /usr/lib/*/libjemalloc.a 2>/dev/null | head -n 1)
 if [ -n "$archive" ]; then
-	c own "$archive" -lmew -lstdc++ -lpthread -ldl -lm && reason "a program with an allocator inside" 'defines malloc itself' ./own
-	c own "$archive" -lmew_hooks -lmew -lstdc++ -lpthread -ldl -lm &&
-		reason "... that links the hooks too" 'defines malloc itself' ./own
-	c own "$archive" -Wl,--exclude-libs,ALL -lmew_hooks -lmew -lstdc++ -lpthread -ldl -lm &&
-		reason "... and hides it from the loader" 'defines malloc itself' ./own
+	c own "$archive" -lmew -lstdc++ -lpthread -ldl -lm
+	reason "a program with an allocator inside" 'defines malloc itself' ./own
+	c own "$archive" -lmew_hooks -lmew -lstdc++ -lpthread -ldl -lm
+	reason "... that links the hooks too" 'defines malloc itself' ./own
+	c own "$archive" -Wl,--exclude-libs,ALL -lmew_hooks -lmew -lstdc++ -lpthread -ldl -lm
+	reason "... and hides it from the loader" 'defines malloc itself' ./own
 else
 	skip "a program with an allocator inside" "libjemalloc.a of libjemalloc-dev is not installed"
 fi
@@ -251,7 +258,8 @@ sanitizer() { # FLAG NAME COMPILER
 sanitizer address AddressSanitizer "$CC"
 sanitizer thread ThreadSanitizer "$CC"
 sanitizer memory MemorySanitizer clang
-c sanitized -DFAKE_MSAN -lmew && reason "MemorySanitizer is known by its symbol" MemorySanitizer ./sanitized
+c sanitized -DFAKE_MSAN -lmew
+reason "MemorySanitizer is known by its symbol" MemorySanitizer ./sanitized
 
 cat >other.c <<'END'
 const void *mew_hooks_api(unsigned version);
@@ -261,8 +269,8 @@ const void *mew_hooks_api(unsigned version)
 	return 0;
 }
 END
-$CC -shared -fPIC other.c -o libother.so >log 2>&1 && c versions "$work/libother.so" -lmew &&
-	inside "hooks of another version" '^status -3, .*another version' ./versions
+$CC -shared -fPIC other.c -o libother.so >log 2>&1 && c versions "$work/libother.so" -lmew
+inside "hooks of another version" '^status -3, .*another version' ./versions
 
 # owned by nobody and with the set-user-id bit, so that the loader ignores what is preloaded
 privileged() {
