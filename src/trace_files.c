@@ -154,8 +154,8 @@ void mew_trace_files_tell(const struct mew_trace_source *s, void (*say)(const ch
 				       "what came then is missing");
 	else if (s->unended)
 		complain(say, s->name,
-			 ": its process was killed, or left by _exit() or exec; what it recorded in its last body "
-				       "may be missing");
+			 ": its process was killed, or left by _exit() or exec, or the disk was full; what it recorded "
+			 "last may be missing");
 	if (s->bad == 0)
 		return;
 	(void)snprintf(line, sizeof line, "%.200s: %llu events left out; %s", s->name, (unsigned long long)s->bad,

@@ -314,7 +314,7 @@ grep -q '"lost_records":0,.*"unended_fragments":0' silent.json
 result "... and nothing is counted as lost" $?
 sound silent.json "... and the trace is sound"
 run "$mew" run $fast -k 'first|dies' --trace=dies.json "$bench"
-check "a benchmark process that is killed" 1 'first' 'mew-[0-9]*-.*\.json: its process was killed, or left by _exit() or exec; .* may be missing'
+check "a benchmark process that is killed" 1 'first' 'mew-[0-9]*-.*\.json: its process was killed, or left by _exit() or exec, .* may be missing'
 run grep -c '"unended_fragments":[1-9]' dies.json
 check "... is counted in the trace" 0 '^1$'
 sound dies.json "... which is sound"
