@@ -41,6 +41,8 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
+#define SPARE_FILES 8 /* more descriptors than are open at once while a recording begins */
+
 extern const struct mew_backend mew_backend_memory, mew_backend_cpu;
 
 /* What must survive when the variables of the captures are put back: lies outside them, in memory of its own. */
@@ -293,30 +295,56 @@ static void start_captures(struct place *p)
 
 /* --- starting and forking ----------------------------------------------------------------------------------------- */
 
-static void record(struct place *p)
+/* Make the file and hand it over; false: the command was told why there is none, where it could be. */
+static bool hand_over(struct place *p)
 {
-	const char *why;
 	int file;
+	const char *why = make_file(p, &file);
 
-	p->pid = (int)getpid();
-	why = make_file(p, &file);
 	if (why != NULL) {
 		(void)mew_recorder_tell(p->orders.socket, -1, why, false);
-		return;
+		return false;
 	}
 	fill_root(p);
-	if (!mew_recorder_tell(p->orders.socket, file, "", false) || !share_data(p, file)) {
-		(void)munmap(p->root, MEW_RECORD_BYTES);
-		p->root = NULL;
+	if (mew_recorder_tell(p->orders.socket, file, "", false) && share_data(p, file)) {
 		(void)close(file);
-		return;
+		return true;
 	}
+	(void)munmap(p->root, MEW_RECORD_BYTES);
+	p->root = NULL;
 	(void)close(file);
+	return false;
+}
+
+static void hand_over_and_start(struct place *p)
+{
+	if (!hand_over(p))
+		return;
 	mew_recorder_exec_note(p->root);
 	mew_recorder_limits_note(p->root);
 	mew_kept_place((char *)p->root + MEW_RECORD_ROOT_BYTES, MEW_RECORD_BYTES - MEW_RECORD_ROOT_BYTES);
 	start_captures(p);
 	mew_recorder_signals_guard();
+}
+
+/*
+ * For a moment it takes descriptors, of which the child of a program that has used up its own has none left. Where their
+ * limit may be raised it is: nobody else runs yet who could open more.
+ */
+static void record(struct place *p)
+{
+	struct rlimit was, wider;
+	bool is_raised = getrlimit(RLIMIT_NOFILE, &was) == 0 && was.rlim_cur < was.rlim_max;
+
+	p->pid = (int)getpid();
+	if (is_raised) {
+		wider = was;
+		wider.rlim_cur += was.rlim_max - was.rlim_cur > SPARE_FILES ? SPARE_FILES : was.rlim_max - was.rlim_cur;
+		is_raised = setrlimit(RLIMIT_NOFILE, &wider) == 0;
+	}
+	hand_over_and_start(p);
+	if (is_raised)
+		(void)setrlimit(RLIMIT_NOFILE, &was);
 }
 
 /*

@@ -384,6 +384,23 @@ static int forks(void)
 	return 0;
 }
 
+/* A child that has no descriptor to answer by. */
+static int fork_full(void)
+{
+	const struct rlimit few = { 32, 64 };
+	int status;
+
+	setrlimit(RLIMIT_NOFILE, &few);
+	while (dup(0) >= 0)
+		;
+	if (fork() == 0) {
+		free(malloc(10));
+		_exit(dup(0) < 0 ? 3 : 4);
+	}
+	wait(&status);
+	return WEXITSTATUS(status);
+}
+
 /* On one processor, so that the parent maps the first memory of its own before the child runs. */
 static int fork_maps(void)
 {
@@ -437,6 +454,7 @@ static const struct {
 	{ "limited", limited }, { "words", words }, { "descriptors", descriptors }, { "waits_all", waits_all }, { "signalfd", by_descriptor },
 	{ "spawn_small", spawn_small }, { "crash_exec", crash_exec }, { "first", first_that_runs }, { "fexecve", by_number },
 	{ "leaves", leaves }, { "zombie", zombie }, { "spawn", spawn }, { "forks", forks }, { "fork_maps", fork_maps },
+	{ "fork_full", fork_full },
 	{ "drop", drop }, { "drop_fork", drop_fork },
 };
 

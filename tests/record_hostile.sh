@@ -122,6 +122,8 @@ result "... each has its report" $? "$(cases | wc -l) of 301"
 same "forks without exec" --follow --memory -- ./hostile forks 20
 [ "$(cases | wc -l)" = 21 ]
 result "... each has its report" $? "$(cases | wc -l) of 21"
+same "a fork with all descriptors in use" --follow --memory -- ./hostile fork_full
+reports "... the child has its report" hostile/2 1
 same "forks whose parent maps memory at once" --follow --memory -- ./hostile fork_maps
 # shellcheck disable=SC3045
 (ulimit -n 40 && timeout 60 "$mew" record --follow --memory --json r.json -- ./hostile spawn 100 >out 2>err </dev/null
