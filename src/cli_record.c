@@ -323,8 +323,8 @@ static void note_unseen(struct recording *r, size_t i)
 	    root.is_left_out || is_known_later(&r->recorder, i))
 		return;
 	(void)snprintf(why, sizeof why,
-		       "%.120s was started by exec and could not answer: is it in a sandbox, or in a network namespace "
-		       "of its own?", root.became);
+		       "%.120s was started by exec and could not answer: is it in a sandbox, in a network namespace of "
+		       "its own, or out of descriptors?", root.became);
 	if (mew_recorder_leave_out(&r->recorder, why, &err) != MEW_OK)
 		mew_cli_complain("record: %s", err.text);
 }
