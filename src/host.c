@@ -99,8 +99,10 @@ int mew_host_answer(struct mew_host *h, int answer, uint64_t deadline_ns, struct
 		return lost(h, got, err);
 	if (got == answer && got != MEW_MSG_DONE)
 		return MEW_OK;
-	if (got != MEW_MSG_DONE)
+	if (got != MEW_MSG_DONE) {
+		mew_host_kill(h); /* what it sends next fits no better */
 		return mew_error_set(err, MEW_E_IO, "%s gave an answer that does not fit (%d)", h->program, got);
+	}
 	status = -(int)mew_wire_number(&h->in);
 	text = mew_wire_text(&h->in);
 	if (status != MEW_OK)
@@ -149,6 +151,8 @@ static int not_a_mew_program(struct mew_host *h, int got, struct mew_error *err)
 	char *said;
 	char how[96] = "it did not answer";
 
+	if (got == MEW_E_IO)
+		(void)snprintf(how, sizeof how, "its answer is not one of this mew's");
 	if (got == 0)
 		mew_launch_describe(end_worker(h, false, NULL), how, sizeof how);
 	else

@@ -157,11 +157,26 @@ static int send_all(int fd, const void *data, size_t bytes)
 	return MEW_OK;
 }
 
+#define HEAD_BYTES 9u
+
+static void put_u32(unsigned char *at, uint32_t value)
+{
+	for (unsigned i = 0; i < 4; i++)
+		at[i] = (unsigned char)(value >> 8 * i);
+}
+
+static uint32_t u32_at(const unsigned char *at)
+{
+	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
 int mew_wire_send(int fd, enum mew_message type, const struct mew_wire *w)
 {
-	unsigned char head[5] = { w->size & 0xff, w->size >> 8 & 0xff, w->size >> 16 & 0xff, w->size >> 24 & 0xff,
-				  (unsigned char)type };
+	unsigned char head[HEAD_BYTES];
 
+	put_u32(head, MEW_WIRE_MAGIC);
+	put_u32(head + 4, (uint32_t)w->size); /* at most MEW_WIRE_MAX */
+	head[8] = (unsigned char)type;
 	if (w->failed || send_all(fd, head, sizeof head) != MEW_OK)
 		return MEW_E_IO;
 	return send_all(fd, w->data, w->size);
@@ -214,7 +229,7 @@ static int receive_all(int fd, void *data, size_t bytes, uint64_t deadline_ns, c
 
 int mew_wire_receive(int fd, struct mew_wire *w, uint64_t deadline_ns, const volatile int *cancelled, int wake_fd)
 {
-	unsigned char head[5];
+	unsigned char head[HEAD_BYTES];
 	size_t bytes;
 	int got;
 
@@ -222,12 +237,12 @@ int mew_wire_receive(int fd, struct mew_wire *w, uint64_t deadline_ns, const vol
 	got = receive_all(fd, head, sizeof head, deadline_ns, cancelled, wake_fd);
 	if (got != 1)
 		return got;
-	bytes = (size_t)head[0] | (size_t)head[1] << 8 | (size_t)head[2] << 16 | (size_t)head[3] << 24;
-	if (!reserve(w, bytes))
+	bytes = u32_at(head + 4);
+	if (u32_at(head) != MEW_WIRE_MAGIC || !reserve(w, bytes))
 		return MEW_E_IO;
 	got = receive_all(fd, w->data, bytes, deadline_ns, cancelled, wake_fd);
 	if (got != 1)
 		return got;
 	w->size = bytes;
-	return head[4];
+	return head[8];
 }

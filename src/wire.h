@@ -2,7 +2,7 @@
  * wire.h - messages between the command and a worker: a growing buffer, and requests and models in it.
  * Layer L4. Both ends may be different builds of mew: the first message carries the protocol's number.
  *
- * Format   frame = u32 little-endian payload length, u8 type, payload
+ * Format   frame = u32 little-endian MEW_WIRE_MAGIC, u32 little-endian payload length, u8 type, payload
  *          number = LEB128; real = 8 bytes IEEE little-endian; text = 0 for NULL, else length + 1 and the bytes
  */
 #ifndef MEW_WIRE_H
@@ -10,7 +10,8 @@
 
 #include "runner.h"
 
-#define MEW_WIRE_PROTOCOL 6u
+#define MEW_WIRE_PROTOCOL 7u
+#define MEW_WIRE_MAGIC UINT32_C(0xf577656d) /* no text has such bytes: a body may write to this socket, and a wrong length is waited for */
 #define MEW_WIRE_MAX ((size_t)1 << 30)
 
 enum mew_message {

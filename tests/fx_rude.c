@@ -37,13 +37,25 @@ MEW_BENCHMARK(closes)
 }
 
 /* Into whatever socket the process has, which is the one that mew talks by. */
-MEW_BENCHMARK(scribbles)
+static void scribble(const char *text, size_t bytes)
 {
 	struct stat what;
 
 	for (int fd = 3; fd < 1024; fd++)
 		if (fstat(fd, &what) == 0 && S_ISSOCK(what.st_mode))
-			(void)write(fd, "\377\377\377\377\377\377\377\377", 8);
+			(void)write(fd, text, bytes);
+}
+
+MEW_BENCHMARK(scribbles)
+{
+	scribble("\377\377\377\377\377\377\377\377", 8);
+	work(st);
+}
+
+/* As a size, its first four bytes are one that a result may have. */
+MEW_BENCHMARK(scribbles_text)
+{
+	scribble("12345678\n", 9);
 	work(st);
 }
 
