@@ -73,6 +73,15 @@ static void calibrate(struct mew_plan_pass *r, struct mew_plan_case *c)
 	c->calibrated_ns = mew_trace_is_on() ? mew_os_now_ns() : 0;
 }
 
+static uint64_t measured_ns(const struct mew_run *run)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < run->nsamples; i++)
+		ns += run->real_ns[i];
+	return ns;
+}
+
 static void warm_up(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned repetition)
 {
 	struct mew_request rq = mew_plan_request(r, c, MEW_PHASE_MEASUREMENT_WARMUP, repetition);
@@ -80,7 +89,8 @@ static void warm_up(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned r
 	if (r->o->dry_run || r->o->min_warmup_time <= 0)
 		return;
 	rq.plan.loops = c->loops;
-	rq.plan.min_samples = rq.plan.max_samples; /* it ends by the time alone, of which pauses are a part */
+	rq.plan.min_samples = rq.plan.max_samples + 1; /* it ends by the time alone, of which pauses are a part */
+	rq.plan.target_ns = sample_ns(r, c);
 	rq.plan.max_ns = mew_plan_ns(r->o->min_warmup_time) + 1; /* 0 would be no end */
 	(void)mew_plan_block(r, c, &rq);
 }
@@ -94,24 +104,22 @@ static void note_once(struct mew_plan_pass *r, struct mew_case *row, const char 
 		mew_summarise_note(r->model, row, r->kind, note);
 }
 
-/* The block did not measure min_ns. */
-static void note_time(struct mew_plan_pass *r, struct mew_case *row, const struct mew_block_plan *p,
-		      const struct mew_run *run)
+/* The block did not measure min_ns: what is measured is the mean of the threads, and what ends it the slowest of them. */
+static void note_time(struct mew_plan_pass *r, const struct mew_plan_case *c, struct mew_case *row,
+		      const struct mew_block_plan *p, const struct mew_run *run)
 {
-	uint64_t measured_ns = 0;
-	char note[160];
+	char note[200];
 
-	for (size_t i = 0; i < run->nsamples; i++)
-		measured_ns += run->real_ns[i];
-	if (measured_ns >= p->min_ns)
+	if (measured_ns(run) >= p->min_ns)
 		return;
 	if (run->nsamples == p->max_samples)
 		(void)snprintf(note, sizeof note, "%llu samples, the most that are kept, ended it before --min-time",
 			       (unsigned long long)p->max_samples);
 	else
 		(void)snprintf(note, sizeof note,
-			       "--min-time was not reached in %g s, since pauses, or what its own time leaves out, do "
-			       "not count: raise --max-time", (double)p->max_ns / 1e9);
+			       "--min-time was not reached in %g s, since pauses, or what its own time leaves out%s, do "
+			       "not count: raise --max-time", (double)p->max_ns / 1e9,
+			       c->threads > 1 ? ", or the wait of threads for a slower one" : "");
 	note_once(r, row, note);
 }
 
@@ -162,7 +170,7 @@ static void measure(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned r
 	if (run != NULL && p->exact != 0)
 		note_calls(r, row, p, run);
 	else if (run != NULL)
-		note_time(r, row, p, run);
+		note_time(r, c, row, p, run);
 }
 
 static void time_repetition(struct mew_plan_pass *r, struct mew_plan_case *c, unsigned repetition)

@@ -93,7 +93,7 @@ static bool is_complete(struct mew_block *b, uint64_t iterations)
 
 	if (p->exact != 0)
 		return iterations >= p->exact;
-	if (b->nsamples >= p->max_samples)
+	if (b->nsamples >= p->max_samples && p->min_samples <= p->max_samples)
 		return true;
 	if (p->max_ns != 0 && (b->measured_ns >= p->max_ns || b->spent_ns >= p->max_ns))
 		return true;
@@ -134,6 +134,8 @@ static uint64_t plan_next(struct mew_block *b, uint64_t last, uint64_t iteration
 		return 0;
 	if (p->exact != 0 && p->exact - iterations < p->loops)
 		return p->exact - iterations;
+	if (last != 0 && b->nsamples == p->max_samples && p->target_ns != 0) /* no more are kept */
+		return b->wall_ns < p->target_ns ? last * 2 : last;
 	return p->loops;
 }
 

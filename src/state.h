@@ -19,10 +19,10 @@
 /* When a block of samples is complete. */
 struct mew_block_plan {
 	uint64_t loops;       /* iterations per sample and thread; 0: find out how many last target_ns (calibration) */
-	uint64_t target_ns;   /* wanted length of a sample */
+	uint64_t target_ns;   /* wanted length of a sample; of those that are not kept where loops are given */
 	uint64_t exact;       /* exactly so many iterations per thread, then stop; 0: no such number */
 	uint64_t min_samples; /* never stop before, unless max_ns is over */
-	uint64_t max_samples;
+	uint64_t max_samples; /* stop then; below min_samples: go on until max_ns, in longer samples that are not kept */
 	uint64_t min_ns;      /* never stop before so much measured time */
 	uint64_t max_ns;      /* stop after, be it measured time or time spent in samples, pauses included; 0: no limit */
 	uint64_t min_iterations;

@@ -22,6 +22,7 @@ struct asked { /* of the last block of a phase */
 
 struct told { /* the case that the driver plays */
 	double real_ns, wall_ns; /* an iteration: measured, and with its pauses */
+	double warmed_ns;        /* with its pauses, in all warm-ups */
 	struct asked asked[MEW_PHASE_CPU_VALUE + 1];
 	unsigned processes; /* that can be had behind the first */
 };
@@ -46,12 +47,14 @@ static size_t samples_of(const struct told *t, const struct mew_block_plan *p)
 	double real = t->real_ns * (double)p->loops, wall = t->wall_ns * (double)p->loops;
 	size_t n = 0;
 
-	while (n < p->max_samples) {
+	while (n < p->max_samples || p->min_samples > p->max_samples) {
 		n++;
 		if (p->exact != 0 && n * p->loops >= p->exact)
 			break;
 		if (p->exact == 0 && p->max_ns != 0 && (double)n * wall >= (double)p->max_ns)
 			break;
+		if (n > p->max_samples) /* no more are kept, and they do not count */
+			continue;
 		if (p->exact == 0 && n >= p->min_samples && (double)n * real >= (double)p->min_ns)
 			break;
 	}
@@ -72,6 +75,10 @@ static int told_run(void *data, const struct mew_request *rq, struct mew_model *
 		run.loops = (uint64_t)((double)rq->plan.target_ns / 2 / t->real_ns) + 1;
 	else
 		run.nsamples = samples_of(t, &rq->plan);
+	if (rq->phase == MEW_PHASE_MEASUREMENT_WARMUP)
+		t->warmed_ns += (double)run.loops * (double)run.nsamples * t->wall_ns;
+	if (run.nsamples > rq->plan.max_samples)
+		run.nsamples = rq->plan.max_samples;
 	real = calloc(run.nsamples + 1, sizeof *real);
 	assert_non_null(row);
 	assert_non_null(real);
@@ -171,6 +178,30 @@ static void a_long_warm_up_is_run(void **state)
 	mew_model_free(m);
 }
 
+/* Samples of one iteration, which 65,536 do not fill it with: by --latency, or for the number that was asked for. */
+static void a_warm_up_of_single_calls_is_as_long(void **state)
+{
+	static const struct told cases[] = {
+		{ .real_ns = 50, .wall_ns = 50 }, { .real_ns = 50, .wall_ns = 1000 }, { .real_ns = 0, .wall_ns = 100 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < MEW_COUNTOF(cases); i++) {
+		struct told t = cases[i];
+		struct mew_plan_options o = options(0);
+		struct mew_model *m;
+
+		o.min_warmup_time = 2;
+		o.latency = i == 0;
+		o.iterations = 20;
+		m = plan(&t, &o, 1);
+		if (t.warmed_ns < 2e9 || t.warmed_ns > 2.1e9)
+			fail_msg("case %zu: %g s of warm-up, not 2", i, t.warmed_ns / 1e9);
+		assert_int_equal(m->cases[0].time.iterations, 20);
+		mew_model_free(m);
+	}
+}
+
 static void the_shortest_warm_up_ends(void **state)
 {
 	struct told t = { .real_ns = 50, .wall_ns = 50 };
@@ -214,6 +245,24 @@ static void min_time_is_not_waited_for_for_ever(void **state)
 		assert_int_equal(t.asked[MEW_PHASE_MEASUREMENT_VALUE].max_ns, rows[i].max_ns);
 		assert_non_null(m->cases[0].time.reason);
 		assert_non_null(strstr(m->cases[0].time.reason, rows[i].says));
+		mew_model_free(m);
+	}
+}
+
+/* One thread takes four times as long as the mean of all: nothing is paused, and the case ends before it measured enough. */
+static void threads_that_wait_for_a_slower_one_are_said(void **state)
+{
+	struct told t = { .real_ns = 250, .wall_ns = 1000 };
+	const struct mew_plan_options o = options(0.3);
+
+	(void)state;
+	for (unsigned threads = 1; threads <= 4; threads *= 4) {
+		struct mew_model *m = plan(&t, &o, threads);
+		const char *reason = m->cases[0].time.reason;
+
+		assert_non_null(reason);
+		assert_non_null(strstr(reason, "not reached in 0.5 s"));
+		assert_int_equal(strstr(reason, "threads for a slower one") != NULL, threads > 1);
 		mew_model_free(m);
 	}
 }
@@ -300,9 +349,11 @@ int main(void)
 		cmocka_unit_test(min_time_is_measured_however_long),
 		cmocka_unit_test(a_short_run_has_short_samples),
 		cmocka_unit_test(a_long_warm_up_is_run),
+		cmocka_unit_test(a_warm_up_of_single_calls_is_as_long),
 		cmocka_unit_test(the_shortest_warm_up_ends),
 		cmocka_unit_test(long_iterations_fill_min_time_and_no_more),
 		cmocka_unit_test(min_time_is_not_waited_for_for_ever),
+		cmocka_unit_test(threads_that_wait_for_a_slower_one_are_said),
 		cmocka_unit_test(calls_that_are_too_many_to_keep_are_said_once),
 		cmocka_unit_test(every_single_call_that_was_asked_for_is_kept),
 		cmocka_unit_test(calls_that_are_lost_are_counted),

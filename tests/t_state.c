@@ -436,6 +436,37 @@ static void test_max_time_is_of_the_clock(void **state)
 	}
 }
 
+static uint64_t warmed; /* iterations of the first call of the body */
+static unsigned ntimed;
+
+static void body_timed(struct mew_state *st, void *arg)
+{
+	(void)arg;
+	MEW_LOOP(st)
+		work();
+	if (ntimed++ == 0)
+		warmed = mew_iterations(st);
+}
+
+/* 65,536 single calls, as many as are kept, would be a small part of it. */
+static void test_a_warm_up_of_single_calls_is_long(void **state)
+{
+	const struct mew_entry entries[] = { { .name = "timed", .run = body_timed, .iterations = 10 }, { 0 } };
+	struct mew_results *r;
+
+	(void)state;
+	for (int latency = 0; latency < 2; latency++) {
+		ntimed = 0;
+		r = mew_run(entries, .min_warmup_time = 0.4, .latency = latency);
+		assert_non_null(r);
+		assert_int_equal(mew_results_at(r, 0)->status, MEW_OK);
+		assert_int_equal(mew_results_at(r, 0)->iterations, 10);
+		assert_int_equal(ntimed, 2);
+		assert_true(warmed > 65536);
+		mew_results_free(r);
+	}
+}
+
 static void test_a_rate_needs_time(void **state)
 {
 	const struct mew_entry entries[] = { { .name = "no time", .run = body_own_time_zero_of_bytes, .iterations = 10 }, { 0 } };
@@ -551,6 +582,7 @@ int main(void)
 		cmocka_unit_test(test_manual_time),
 		cmocka_unit_test(test_pauses_are_outside),
 		cmocka_unit_test(test_max_time_is_of_the_clock),
+		cmocka_unit_test(test_a_warm_up_of_single_calls_is_long),
 		cmocka_unit_test(test_a_rate_needs_time),
 		cmocka_unit_test(test_a_min_time_out_of_reach_is_said),
 		cmocka_unit_test(test_expectation),
