@@ -31,6 +31,8 @@ static int check(const struct mew_cli *c)
 
 	if (c->nprograms != 1)
 		wrong = "takes one program: `mew run --versus KEY_A KEY_B ./bench`";
+	else if (c->gbench)
+		wrong = "is for programs of mew: leave out --gbench-program";
 	else if (c->passes[MEW_PASS_MEMORY] || c->passes[MEW_PASS_CPU] || !writes_only_json(c) || c->trace.file != NULL)
 		wrong = "compares time alone and has one report: leave out passes, reports but --json, and --trace";
 	else if (c->plan.dry_run || c->plan.latency || c->plan.repetitions > 1 || c->plan.processes > 1)
@@ -222,7 +224,7 @@ int mew_cli_versus(const struct mew_cli *c)
 	struct mew_error err;
 	int status, code;
 
-	if (check(c) != MEW_EXIT_FINE)
+	if (check(c) != MEW_EXIT_FINE || mew_cli_check_outputs(c) != MEW_EXIT_FINE)
 		return MEW_EXIT_USAGE;
 	o.program = c->programs[0];
 	status = mew_versus(&o, &v, &err);

@@ -104,6 +104,8 @@ run "$mew" run --versus spin blocks --memory ./fx-base
 complains "other passes are refused" 2 'time alone'
 run "$mew" run --versus spin blocks ./fx-base --csv versus.csv
 complains "and so are reports of other figures" 2 'reports but --json'
+run "$mew" run --versus spin blocks ./fx-base --json none/x.json --max-time 600
+complains "a file that cannot be written is refused before anything is measured" 2 'none/x.json'
 run "$mew" run --versus spin blocks ./fx-base --seed 7 --json one.json -q
 check "all pairs are written" 0 'blocks is faster'
 run "$mew" run --versus spin blocks ./fx-base --seed 7 --json two.json -q

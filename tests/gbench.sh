@@ -157,6 +157,8 @@ run "$mew" run --gbench-program -F no_such_benchmark ./shapes
 complains "no match" 4 'none of the benchmarks matches'
 run "$mew" run --gbench-program --latency ./shapes
 complains "a flag that does not go with it" 2 'latency does not go with --gbench-program'
+run "$mew" run --gbench-program --versus one_malloc no_malloc ./shapes
+complains "two cases inside one process" 2 'versus is for programs of mew'
 echo 'int missing(void); int missing(void) { return 0; }' >missing.c
 ${CC:-cc} -shared -fPIC -o libmissing.so missing.c
 build ./incomplete -DENDS_WITH=0 -Wl,--no-as-needed -L. -lmissing
