@@ -6,6 +6,7 @@
 
 #include "error.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,6 +60,24 @@ const char *mew_error_descriptors(void)
 	if (errno == EMFILE)
 		return ", raise the number of open files (`ulimit -n`)";
 	return errno == ENFILE ? ", raise the number of open files of the machine (`sysctl fs.file-max`)" : "";
+}
+
+static size_t trim(const char *text, size_t n)
+{
+	while (n > 0 && isspace((unsigned char)text[n - 1]))
+		n--;
+	return n;
+}
+
+void mew_error_add_printed(struct mew_error *err, const char *printed)
+{
+	size_t end = printed != NULL ? trim(printed, strlen(printed)) : 0, start = end, used = strlen(err->text);
+
+	while (start > 0 && printed[start - 1] != '\n' && printed[start - 1] != '\r')
+		start--;
+	if (end > 0)
+		(void)snprintf(err->text + used, sizeof err->text - used, "; it printed: %.*s", (int)(end - start),
+			       printed + start);
 }
 
 void mew_error_clear(struct mew_error *err)

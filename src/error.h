@@ -23,6 +23,9 @@ int mew_error_errno(struct mew_error *err, int status, const char *format, ...) 
 /* ", raise the number of ..." to end a sentence with where errno says that no descriptor is left, else "". */
 const char *mew_error_descriptors(void);
 
+/* Put the last line that says something of what a body printed behind the sentence; NULL: it printed nothing. */
+void mew_error_add_printed(struct mew_error *err, const char *printed);
+
 /* No error. err may be NULL. */
 void mew_error_clear(struct mew_error *err);
 

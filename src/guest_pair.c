@@ -106,9 +106,9 @@ static void take_head(void *data, struct mew_model *piece)
 }
 
 /* It has ended: MEW_OK, or why its samples cannot be used. */
-static int judge_side(const struct side *s, const struct mew_guest_host *h, enum mew_side side, struct mew_error *err)
+static int judge_side(const struct side *s, struct mew_guest_host *h, enum mew_side side, struct mew_error *err)
 {
-	char how[96];
+	char how[96], *said;
 
 	if (s->status != MEW_OK) {
 		(void)mew_error_set(err, s->status, "%s", s->reason);
@@ -124,6 +124,9 @@ static int judge_side(const struct side *s, const struct mew_guest_host *h, enum
 				    h->options->timeout);
 	else
 		(void)mew_error_set(err, MEW_E_BODY, "\"%.100s\" was not reported: its process %s", s->c->key, how);
+	said = mew_guest_take_output(h);
+	mew_error_add_printed(err, said);
+	free(said);
 	return mew_side_failed(side, MEW_E_BODY, err);
 }
 
@@ -207,13 +210,6 @@ static int start_both(struct mew_guest_pair *p, const struct mew_guest_request r
 	return MEW_OK;
 }
 
-/* What they printed is of no interest here. */
-static void drop_output(struct mew_guest_pair *p)
-{
-	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
-		free(mew_guest_take_output(&p->host[side]));
-}
-
 static int run_both(struct mew_guest_pair *p, const struct mew_pair_case *c, unsigned rounds,
 		    struct side sides[MEW_SIDES], int *cpu, struct mew_error *err)
 {
@@ -237,7 +233,6 @@ static int run_both(struct mew_guest_pair *p, const struct mew_pair_case *c, uns
 		p->fresh++;
 		wait_both(p, rq, sides);
 	}
-	drop_output(p);
 	free(filter);
 	return status;
 }
@@ -321,7 +316,6 @@ static int run_alone(struct mew_guest_pair *p, const struct mew_pair_case *c, en
 		s->c = c;
 		rq = request(p, side, s, filter);
 		status = mew_guest_run_process(&p->host[side], &rq, &s->end, &s->wait_status, err);
-		drop_output(p);
 	} else {
 		(void)mew_error_set(err, status, "no memory to run \"%.100s\"", c->key);
 	}

@@ -215,6 +215,16 @@ int mew_host_take_block(struct mew_host *h, uint32_t item, int status, struct me
 	return status;
 }
 
+void mew_host_add_output(struct mew_host *h, const struct mew_model *m, struct mew_error *err)
+{
+	const char *kept = m != NULL && m->ncases > 0 ? m->cases[0].output : NULL;
+	char *left = kept == NULL ? mew_host_take_output(h) : NULL;
+
+	if (err->status == MEW_E_BODY || err->status == MEW_E_LOOP) /* one that skips, say, needs no more words */
+		mew_error_add_printed(err, kept != NULL ? kept : left);
+	free(left);
+}
+
 static int run_item(void *data, const struct mew_request *rq, struct mew_model *out, struct mew_error *err)
 {
 	struct mew_host *h = data;

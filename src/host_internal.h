@@ -32,6 +32,13 @@ uint64_t mew_host_deadline(const struct mew_host *h);
 int mew_host_take_block(struct mew_host *h, uint32_t item, int status, struct mew_model *out, struct mew_error *err);
 
 /*
+ * Put the end of what a failed body printed behind the error, where nobody shows the row that has it.
+ *
+ * m  what mew_host_take_block() or the driver put the row into; NULL: there is none
+ */
+void mew_host_add_output(struct mew_host *h, const struct mew_model *m, struct mew_error *err);
+
+/*
  * Send h->out and wait for `answer`. MEW_MSG_DONE is read up to its status and text.
  * Returns MEW_OK; the status the worker gave; MEW_E_BODY when it was lost or ran out of time (it is cleared away then).
  */

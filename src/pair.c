@@ -139,6 +139,14 @@ static struct mew_request request(const struct mew_pair_case *c, enum mew_side s
 	return (struct mew_request){ .item = c->item[side], .pass = MEW_PASS_TIME, .phase = (int)phase, .side = side };
 }
 
+/* As mew_side_failed(), with what the body printed. */
+static int body_failed(struct mew_pair *p, enum mew_side side, int status, const struct mew_model *out,
+		       struct mew_error *err)
+{
+	mew_host_add_output(&p->host[side], out, err);
+	return mew_side_failed(side, status, err);
+}
+
 /* Run a block on one side. */
 static int alone(struct mew_pair *p, enum mew_side side, const struct mew_request *rq, struct mew_model *out,
 		 struct mew_error *err)
@@ -148,7 +156,7 @@ static int alone(struct mew_pair *p, enum mew_side side, const struct mew_reques
 
 	if (status == MEW_OK)
 		status = d.run(d.data, rq, out, err);
-	return status == MEW_OK ? MEW_OK : mew_side_failed(side, status, err);
+	return status == MEW_OK ? MEW_OK : body_failed(p, side, status, out, err);
 }
 
 static const struct mew_run *last_run(const struct mew_model *m)
@@ -228,7 +236,7 @@ static int open_both(struct mew_pair *p, const struct mew_pair_case *c, struct m
 		int status = d.open(d.data, c->item[side], MEW_PASS_TIME, err);
 
 		if (status != MEW_OK)
-			return mew_side_failed(side, status, err);
+			return body_failed(p, side, status, NULL, err);
 	}
 	return MEW_OK;
 }
@@ -316,7 +324,7 @@ static int run_both(struct mew_pair *p, const struct mew_pair_case *c, unsigned 
 		int got = asked[side] ? take(p, c, side, out[side], status == MEW_OK ? err : &other) : MEW_OK;
 
 		if (status == MEW_OK && got != MEW_OK)
-			status = mew_side_failed(side, got, err);
+			status = body_failed(p, side, got, out[side], err);
 	}
 	return status;
 }

@@ -342,6 +342,17 @@ static int measure(struct versus *v, struct mew_error *err)
 	return status;
 }
 
+/* Both bodies print into the one file of their process, and the row of the one that failed took what is in it. */
+static void add_output(struct versus *v, struct mew_error *err)
+{
+	const struct mew_model *with = NULL;
+
+	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++)
+		if (v->models[side] != NULL && v->models[side]->ncases > 0 && v->models[side]->cases[0].output != NULL)
+			with = v->models[side];
+	mew_host_add_output(&v->host, with, err);
+}
+
 int mew_versus(const struct mew_versus_options *o, struct mew_versus *out, struct mew_error *err)
 {
 	struct versus *v = calloc(1, sizeof *v);
@@ -359,8 +370,11 @@ int mew_versus(const struct mew_versus_options *o, struct mew_versus *out, struc
 	v->seed = o->seed;
 	v->host = (struct mew_host){ .fd = -1, .output_fd = -1 };
 	status = start(v, &options, err);
-	if (status == MEW_OK)
+	if (status == MEW_OK) {
 		status = measure(v, err);
+		if (status != MEW_OK)
+			add_output(v, err);
+	}
 	out->seconds = (double)(mew_os_now_ns() - start_ns) / 1e9;
 	for (enum mew_side side = MEW_BASE; side < MEW_SIDES; side++) {
 		out->ns[side] = mew_stats_median(v->ns[side], v->n);

@@ -99,7 +99,7 @@ complains "a case that does not exist is named" 2 'no case "none"'
 run "$mew" run --versus spin spin ./fx-base
 complains "a case is not compared with itself" 2 'not compared with itself'
 run "$mew" run --versus spin blocks ./fx-crash
-complains "a case that dies fails" 1 'killed by signal 9'
+complains "a case that dies fails" 1 'killed by signal 9.*; it printed: last words'
 run "$mew" run --versus spin blocks --memory ./fx-base
 complains "other passes are refused" 2 'time alone'
 run "$mew" run --versus spin blocks ./fx-base --csv versus.csv

@@ -66,6 +66,12 @@ static void be_rude(void)
 		abort();
 }
 
+static void die(void)
+{
+	(void)fprintf(stderr, "first words\n\nlast words\n\n");
+	(void)raise(SIGKILL);
+}
+
 /* How many processes asked this before, which a file counts. */
 static unsigned earlier_processes(void)
 {
@@ -128,7 +134,7 @@ MEW_BENCHMARK(spin, .expect = did_it)
 
 		mew_keep(x);
 		if (dies && ++done == 20)
-			(void)raise(SIGKILL);
+			die();
 	}
 }
 

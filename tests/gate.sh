@@ -130,8 +130,8 @@ check "a leak is a regression" 1 'leak *regression'
 # what cannot be judged
 run "$mew" gate --base ./fx-base --head ./fx-crash $loose -k spin --output crash
 check "a head that dies is invalid" 4 'INVALID MEASUREMENT'
-is "the reason names the side and the signal" \
-	"$(member crash/summary.json '.cases[0].verdicts[0].words' | grep -c '^head.*killed by signal 9')" 1
+is "the reason names the side, the signal and the last line that it printed" \
+	"$(member crash/summary.json '.cases[0].verdicts[0].words' | grep -c '^head.*killed by signal 9.*; it printed: last words$')" 1
 run "$mew" gate --base ./fx-base --head ./fx-idle $loose -k spin
 check "a head that did not do its work is invalid" 4 'nothing was decoded'
 run "$mew" gate --base ./fx-base --head ./fx-other $loose

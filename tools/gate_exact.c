@@ -6,6 +6,7 @@
 
 #include "gate.h"
 
+#include "error.h"
 #include "gate_time.h"
 #include "textual.h"
 
@@ -19,14 +20,25 @@ static const struct mew_memory_case *row_of(const struct mew_model *m, const cha
 	return c != NULL && mew_case_has(c, MEW_KIND_MEMORY) ? &c->memory : NULL;
 }
 
+static void fail(struct mew_gate_case *c, const struct mew_case *from, enum mew_side side)
+{
+	struct mew_error err;
+
+	(void)mew_error_set(&err, from->memory.status, "%s, counting allocations: %s", mew_side_name(side),
+			    from->memory.reason);
+	if (err.status != MEW_E_LOST)
+		mew_error_add_printed(&err, from->output);
+	mew_gate_fail(c, "%s", err.text);
+}
+
 void mew_gate_check_exact(struct mew_gate *g, const struct mew_model *m, enum mew_side side)
 {
 	for (size_t i = 0; i < g->ncases && !mew_gate_is_cancelled(g); i++) { /* an interrupt is no fault of a case */
-		const struct mew_memory_case *row = row_of(m, g->cases[i].key);
+		const struct mew_case *c = mew_model_find(m, g->cases[i].key);
+		int status = c != NULL && mew_case_has(c, MEW_KIND_MEMORY) ? c->memory.status : MEW_OK;
 
-		if (row != NULL &&
-		    (row->status == MEW_E_BODY || row->status == MEW_E_LOOP || row->status == MEW_E_LOST))
-			mew_gate_fail(&g->cases[i], "%s, counting allocations: %s", mew_side_name(side), row->reason);
+		if (status == MEW_E_BODY || status == MEW_E_LOOP || status == MEW_E_LOST)
+			fail(&g->cases[i], c, side);
 	}
 }
 
