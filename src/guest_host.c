@@ -420,9 +420,9 @@ static int no_benchmarks(struct mew_guest_host *h, int wait_status, struct mew_e
 		(void)mew_error_set(err, MEW_E_INVALID, "%s did not list its benchmarks (%s)", h->program, how);
 	else if (loaded != 0 && loaded != MEW_GUEST_LEFT)
 		(void)mew_error_set(err, MEW_E_INVALID,
-				    "%s executed itself, or another program, without mew's LD_PRELOAD, "
-				    "MEW_GUEST_CHANNEL or the descriptor that it names: let it keep them, and add to "
-				    "what is there", h->program);
+				    "%s ended by _exit, or executed itself or another program without mew's LD_PRELOAD, "
+				    "MEW_GUEST_CHANNEL or the descriptor that it names: let it end by exit, or keep them",
+				    h->program);
 	else if (!find_library("libmew_gbench.so.0", path, sizeof path))
 		(void)mew_error_set(err, MEW_E_UNSUPPORTED,
 				    "libmew_gbench.so.0 is neither beside the command nor in %s: build mew where "

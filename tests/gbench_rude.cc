@@ -140,6 +140,11 @@ int main(int argc, char **argv)
 	if (starts == 4 && unlink(argv[0]) != 0) // the list and three processes
 		return 9;
 #endif
+#ifdef LEAVES
+	printf("usage: measure FILE\n");
+	fflush(stdout);
+	_exit(0);
+#endif
 #if defined(FORGETS) || defined(REPLACES) || defined(CLEARS) || defined(ADDS)
 	if (getenv("AGAIN") == nullptr)
 		return again(argv);

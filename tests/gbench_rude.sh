@@ -134,6 +134,9 @@ for way in FORGETS REPLACES CLEARS; do
 	measure ./again
 	complains "one that executes itself, $way" 2 "executed itself.*without mew's LD_PRELOAD"
 done
+build ./usage -DLEAVES
+measure ./usage
+complains "one that prints its usage and leaves by _exit" 2 './usage ended by _exit, or executed itself.*printed: usage: measure'
 build ./again -DADDS
 measure ./again
 counted "one that executes itself and adds to LD_PRELOAD" 0 1 2 1 0
