@@ -262,6 +262,10 @@ static void summarise(struct mew_guest_job *j, size_t name)
 				      MEW_FIG_LOOP_OVERHEAD_NS, MEW_FIG_CLOCK_COST_NS };
 	struct mew_case *c = mew_model_case(j->model, j->host->names[name], j->program);
 
+	if (j->plan->dry_run) { /* Google Benchmark has no single iteration to offer */
+		mew_summarise_dry(j->model, c, "Google Benchmark ran it as shortly as it does");
+		return;
+	}
 	mew_summarise_time(j->model, c, false);
 	for (size_t i = 0; c != NULL && i < MEW_COUNTOF(unseen); i++)
 		mew_model_absent(j->model, c, MEW_KIND_TIME, unseen[i], "Google Benchmark does not tell it");

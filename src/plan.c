@@ -50,7 +50,7 @@ static void summarise(struct mew_plan_pass *r)
 		struct mew_case *row = r->cases[i].dead ? NULL : mew_plan_row(r->model, &r->cases[i]);
 
 		if (row != NULL && r->pass == MEW_PASS_TIME && r->o->dry_run)
-			mew_summarise_dry(r->model, row);
+			mew_summarise_dry(r->model, row, "it ran once");
 		else if (row != NULL && r->pass == MEW_PASS_TIME)
 			mew_summarise_time(r->model, row, r->o->latency);
 		row = row != NULL ? mew_plan_row(r->model, &r->cases[i]) : NULL;

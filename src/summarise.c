@@ -9,6 +9,7 @@
 #include "state.h"
 #include "stats.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,13 +158,16 @@ void mew_summarise_time(struct mew_model *m, struct mew_case *c, bool latency)
 	free(s.scratch);
 }
 
-void mew_summarise_dry(struct mew_model *m, struct mew_case *c)
+void mew_summarise_dry(struct mew_model *m, struct mew_case *c, const char *how)
 {
+	char note[120];
+
 	if (c == NULL || mew_model_row(m, c, MEW_KIND_TIME) == NULL)
 		return;
 	c->time.profiler = "loop";
+	(void)snprintf(note, sizeof note, "%s, and --dry-run measures nothing", how);
 	if (c->nruns == 0)
 		mew_model_fail(m, c, MEW_KIND_TIME, MEW_E_INVALID, "the run ended before this case");
 	else
-		mew_model_note(m, c, MEW_KIND_TIME, "it ran once, and --dry-run measures nothing");
+		mew_model_note(m, c, MEW_KIND_TIME, note);
 }

@@ -12,8 +12,8 @@
  */
 void mew_summarise_time(struct mew_model *m, struct mew_case *c, bool latency);
 
-/* The row of a case that ran once to see whether it works: no figures, and a reason that says so. */
-void mew_summarise_dry(struct mew_model *m, struct mew_case *c);
+/* The row of a case that ran to see whether it works: no figures, and a reason that says `how` it ran. */
+void mew_summarise_dry(struct mew_model *m, struct mew_case *c, const char *how);
 
 /* Append a sentence to a row's reason without failing it. */
 void mew_summarise_note(struct mew_model *m, struct mew_case *c, enum mew_kind kind, const char *note);

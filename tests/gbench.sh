@@ -159,6 +159,10 @@ run "$mew" run --gbench-program --latency ./shapes
 complains "a flag that does not go with it" 2 'latency does not go with --gbench-program'
 run "$mew" run --gbench-program --versus one_malloc no_malloc ./shapes
 complains "two cases inside one process" 2 'versus is for programs of mew'
+run "$mew" run --gbench-program --dry-run --memory -F one_malloc --csv figures ./shapes
+check "a dry run" 0 'one_malloc .*--dry-run measures nothing'
+grep -q '^one_malloc,.*measures nothing",,*MEW_OK,,24,24,1,1,' figures
+result "... has no time, and the pass that was added to it" $?
 echo 'int missing(void); int missing(void) { return 0; }' >missing.c
 ${CC:-cc} -shared -fPIC -o libmissing.so missing.c
 build ./incomplete -DENDS_WITH=0 -Wl,--no-as-needed -L. -lmissing
