@@ -104,12 +104,14 @@ static int small_count(const char *shown, const char *text, unsigned *out)
 
 /*
  * `--memory 50`: the number would be a program. No program that can be run is named like one, since its path has a
- * slash.
+ * slash. `mew record` looks in PATH, where 2048 may be a game, though not 0.001.
  */
 static int stray_number(const struct mew_cli *c, const char *shown)
 {
 	const char *next = optind < c->trace.argc ? c->trace.argv[optind] : "";
 
+	if (c->record && strchr(next, '.') == NULL)
+		return MEW_EXIT_FINE;
 	if (*next == '\0' || next[strspn(next, "0123456789.")] != '\0' || strpbrk(next, "0123456789") == NULL)
 		return MEW_EXIT_FINE;
 	mew_cli_complain("%s: its number follows a '=': %s=%s", shown, shown, next);
@@ -246,8 +248,9 @@ static int apply_passes(struct mew_cli *c, int id, const char *value)
 	switch (id) {
 	case F_MEMORY:
 		c->passes[MEW_PASS_MEMORY] = true;
-		return value != NULL ? mew_cli_count("--memory", value, &c->plan.memory_iterations) :
-		       stray_number(c, "--memory");
+		if (value != NULL)
+			return mew_cli_count("--memory", value, &c->plan.memory_iterations);
+		return c->record ? MEW_EXIT_FINE : stray_number(c, "--memory");
 	case F_CPU:
 		return cpu(c, value);
 	case F_CLOCK:

@@ -264,6 +264,15 @@ run "$mew" record -- ./absent
 complains "a command that is not there" 127 'cannot be run'
 run "$mew" record
 complains "no command" 2 'name a command'
+mkdir games && cp ends games/2048
+for flag in --memory --cpu; do
+	PATH=$PWD/games:$PATH run "$mew" record $flag 2048 crash
+	check "a command whose name is a number, behind $flag" 134 '' '2048'
+done
+run "$mew" record --cpu 0.001 -- ./ends
+complains "an interval without its =" 2 "follows a '=': --cpu=0.001"
+run "$mew" record --memory 100 -- ./ends
+complains "a number that nothing asks for is taken for a command" 127 '^mew: record: 100'
 
 # --- real programs: the same output as without mew ------------------------------------------------------------------------
 same() { # NAME COMMAND...: what it prints is what it prints alone
