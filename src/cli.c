@@ -40,24 +40,6 @@ void mew_cli_complain(const char *format, ...)
 	free(text);
 }
 
-#define HELP_COLUMNS 80
-
-void mew_cli_help_entry(FILE *to, int width, const char *shown, const char *help)
-{
-	int column = fprintf(to, "  %-*s", width, shown);
-
-	for (const char *word = help; *word != '\0';) {
-		int length = (int)strcspn(word, " ");
-
-		if (column > width + 2 && column + 1 + length > HELP_COLUMNS)
-			column = fprintf(to, "\n  %*s", width, "") - 1;
-		column += fprintf(to, " %.*s", length, word);
-		word += length;
-		word += strspn(word, " ");
-	}
-	(void)fputc('\n', to);
-}
-
 /* --- values ----------------------------------------------------------------------------------------------------- */
 
 int mew_cli_bad(const char *shown, const char *value, const char *want)
@@ -394,27 +376,6 @@ static int one_flag(struct mew_cli *c, int id, const char *value)
 	if (code == -1)
 		code = apply_timing(c, id, value);
 	return code == -1 ? apply_passes(c, id, value) : code;
-}
-
-int mew_cli_unknown(char **argv, int id, const struct option *options)
-{
-	const char *word = argv[optind - 1]; /* not of a letter: it may stand in front of others in one word */
-	bool is_byte = optopt < 0 || (optopt > 127 && optopt < 256); /* of a longer character; char may have a sign */
-
-	if (is_byte && argv[optind] != NULL && argv[optind][0] == '-' && strchr(argv[optind], optopt) != NULL)
-		word = argv[optind];
-	if (is_byte)
-		mew_cli_complain("there is no flag %s; see --help", word);
-	else if (optopt > 0 && optopt < 256)
-		mew_cli_complain(id == ':' ? "-%c needs a value; see --help" : "there is no flag -%c; see --help",
-				 optopt);
-	else if (id == ':')
-		mew_cli_complain("%s needs a value; see --help", word);
-	else if (optopt != 0)
-		mew_cli_complain("%.*s takes no value; see --help", (int)strcspn(word, "="), word);
-	else if (!mew_cli_is_ambiguous(options, word))
-		mew_cli_complain("there is no flag %s; see --help", word);
-	return MEW_EXIT_USAGE;
 }
 
 static int parse(struct mew_cli *c, enum mew_cli_command command, int argc, char **argv)

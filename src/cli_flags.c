@@ -133,7 +133,8 @@ void mew_cli_options(enum mew_cli_command command, char *letters, struct option 
 	letters[used] = '\0';
 }
 
-bool mew_cli_is_ambiguous(const struct option *options, const char *word)
+/* Does `word`, which getopt_long() refused, begin several long flags? Then a line names them. */
+static bool is_ambiguous(const struct option *options, const char *word)
 {
 	size_t length = strcspn(word, "="), n = 0, used = 0;
 	char names[800] = "";
@@ -150,6 +151,27 @@ bool mew_cli_is_ambiguous(const struct option *options, const char *word)
 	if (n > 1)
 		mew_cli_complain("%.*s could be one of %s: write it out", (int)length, word, names);
 	return n > 1;
+}
+
+int mew_cli_unknown(char **argv, int id, const struct option *options)
+{
+	const char *word = argv[optind - 1]; /* not of a letter: it may stand in front of others in one word */
+	bool is_byte = optopt < 0 || (optopt > 127 && optopt < 256); /* of a longer character; char may have a sign */
+
+	if (is_byte && argv[optind] != NULL && argv[optind][0] == '-' && strchr(argv[optind], optopt) != NULL)
+		word = argv[optind];
+	if (is_byte)
+		mew_cli_complain("there is no flag %s; see --help", word);
+	else if (optopt > 0 && optopt < 256)
+		mew_cli_complain(id == ':' ? "-%c needs a value; see --help" : "there is no flag -%c; see --help",
+				 optopt);
+	else if (id == ':')
+		mew_cli_complain("%s needs a value; see --help", word);
+	else if (optopt != 0)
+		mew_cli_complain("%.*s takes no value; see --help", (int)strcspn(word, "="), word);
+	else if (!is_ambiguous(options, word))
+		mew_cli_complain("there is no flag %s; see --help", word);
+	return MEW_EXIT_USAGE;
 }
 
 /* --- help ------------------------------------------------------------------------------------------------------- */
@@ -170,6 +192,24 @@ static const char *codes(enum mew_cli_command command)
 		return "Exit code: 0 fine; 1 a case failed; 2 usage or environment; 4 nothing measured\n"
 		       "or invalid. With --versus: 0 a difference; 3 none that was resolved.";
 	}
+}
+
+#define HELP_COLUMNS 80
+
+void mew_cli_help_entry(FILE *to, int width, const char *shown, const char *help)
+{
+	int column = fprintf(to, "  %-*s", width, shown);
+
+	for (const char *word = help; *word != '\0';) {
+		int length = (int)strcspn(word, " ");
+
+		if (column > width + 2 && column + 1 + length > HELP_COLUMNS)
+			column = fprintf(to, "\n  %*s", width, "") - 1;
+		column += fprintf(to, " %.*s", length, word);
+		word += length;
+		word += strspn(word, " ");
+	}
+	(void)fputc('\n', to);
 }
 
 #define HELP_WIDTH 22

@@ -30,7 +30,4 @@ enum mew_flag_id { /* letters stand for themselves */
  */
 void mew_cli_options(enum mew_cli_command command, char *letters, struct option *out);
 
-/* Does `word`, which getopt_long() refused, begin several long flags? Then a line names them. */
-bool mew_cli_is_ambiguous(const struct option *options, const char *word);
-
 #endif
