@@ -11,10 +11,6 @@
 #include "stats.h"
 #include "trace.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #define CALIBRATION_GROWTH 8u
 #define COLD_FACTOR 64u
 
@@ -53,18 +49,6 @@ void mew_block_fini(struct mew_block *b)
 	mew_os_unmap(b->scratch, samples);
 	(void)pthread_cond_destroy(&b->turned);
 	(void)pthread_mutex_destroy(&b->lock);
-}
-
-void mew_state_fail(struct mew_state *st, int status, const char *format, ...)
-{
-	va_list ap;
-
-	if (st->status != MEW_OK || st->skipped)
-		return;
-	st->status = status;
-	va_start(ap, format);
-	(void)vsnprintf(st->reason, sizeof st->reason, format, ap);
-	va_end(ap);
 }
 
 /* --- the plan: how many iterations come next -------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "state.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +34,18 @@ unsigned mew_threads(const struct mew_state *st)
 unsigned mew_thread_index(const struct mew_state *st)
 {
 	return st->thread;
+}
+
+void mew_state_fail(struct mew_state *st, int status, const char *format, ...)
+{
+	va_list ap;
+
+	if (st->status != MEW_OK || st->skipped)
+		return;
+	st->status = status;
+	va_start(ap, format);
+	(void)vsnprintf(st->reason, sizeof st->reason, format, ap);
+	va_end(ap);
 }
 
 static bool is_amount(struct mew_state *st, const char *call, double value)
@@ -78,7 +91,7 @@ void mew_set_counter(struct mew_state *st, const char *name, double value, unsig
 	while (c < st->counters + st->ncounters && strcmp(c->name, name) != 0)
 		c++;
 	if (c == st->counters + MEW_COUNTERS_MAX) {
-		mew_state_fail(st, MEW_E_INVALID, "more than %d counters in one case: \"%s\" is too many",
+		mew_state_fail(st, MEW_E_INVALID, "more than %d counters of one thread: \"%s\" is too many",
 			       MEW_COUNTERS_MAX, name);
 		return;
 	}
