@@ -11,7 +11,8 @@
 #include "runner.h"
 
 #define MEW_WIRE_PROTOCOL 7u
-#define MEW_WIRE_MAGIC UINT32_C(0xf577656d) /* no text has such bytes: a body may write to this socket, and a wrong length is waited for */
+/* A body may write to this socket, and the rest of a wrong length would be waited for: no text has such bytes. */
+#define MEW_WIRE_MAGIC UINT32_C(0xf577656d)
 #define MEW_WIRE_MAX ((size_t)1 << 30)
 
 enum mew_message {
