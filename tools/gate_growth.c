@@ -53,6 +53,20 @@ static enum likeness likeness(const char *a, const char *b)
 	return place == place_length(b) && memcmp(a, b, place) == 0 ? SAME_PLACE : SAME_NAME;
 }
 
+/* The figure of the entry of a list that is most like the wanted function; of equal ones the first. */
+struct found {
+	enum likeness like;
+	double value;
+};
+
+static void offer(struct found *f, const char *wanted, const char *function, double value)
+{
+	enum likeness like = likeness(function, wanted);
+
+	if (like > f->like)
+		*f = (struct found){ like, value };
+}
+
 static int by_growth(const void *a, const void *b)
 {
 	double x = ((const struct growth *)a)->head - ((const struct growth *)a)->base;
@@ -65,19 +79,12 @@ static int by_growth(const void *a, const void *b)
 
 static double share_in(const struct mew_cpu_case *row, const char *function, bool *at_most)
 {
-	enum likeness best = ANOTHER;
-	double share = 0;
+	struct found found = { .like = ANOTHER };
 
-	for (size_t i = 0; i < row->nby_function; i++) {
-		enum likeness like = likeness(row->by_function[i].function, function);
-
-		if (like > best) {
-			best = like;
-			share = row->by_function[i].share;
-		}
-	}
-	if (best > ANOTHER)
-		return share;
+	for (size_t i = 0; i < row->nby_function; i++)
+		offer(&found, function, row->by_function[i].function, row->by_function[i].share);
+	if (found.like > ANOTHER)
+		return found.value;
 	*at_most = row->nby_function >= MEW_MOST_BY_FUNCTION;
 	return *at_most ? row->by_function[row->nby_function - 1].share : 0;
 }
@@ -116,20 +123,17 @@ static size_t time_growth(const struct mew_cpu_case *base, const struct mew_cpu_
 /* The list has the largest peaks, so what it leaves out can have all bytes that its own functions do not. */
 static double bytes_in(const struct mew_memory_case *row, const char *function, bool *at_most)
 {
-	double others = (double)row->cumulative_bytes, bytes = 0;
-	enum likeness best = ANOTHER;
+	double others = (double)row->cumulative_bytes;
+	struct found found = { .like = ANOTHER };
 
 	for (size_t i = 0; i < row->nby_function; i++) {
-		enum likeness like = likeness(row->by_function[i].function, function);
+		double bytes = (double)row->by_function[i].cumulative_bytes;
 
-		others -= (double)row->by_function[i].cumulative_bytes;
-		if (like > best) {
-			best = like;
-			bytes = (double)row->by_function[i].cumulative_bytes;
-		}
+		others -= bytes;
+		offer(&found, function, row->by_function[i].function, bytes);
 	}
-	if (best > ANOTHER)
-		return bytes;
+	if (found.like > ANOTHER)
+		return found.value;
 	*at_most = row->nby_function >= MEW_MOST_BY_FUNCTION;
 	return *at_most ? fmax(others, 0) : 0;
 }
