@@ -253,7 +253,6 @@ static bool is_tested(const struct mew_rules *rules, const struct mew_verdict *v
 	return rules->time_rule == MEW_TIME_SIGNS && !v->metric->exact && v->n > 0 && v->outcome != MEW_OUTCOME_INVALID;
 }
 
-/* A pass is no claim that chance multiplies: what may not be faster after all is still not slower. */
 static void settle(double side, struct mew_verdict *v, double worse, double better)
 {
 	bool doubtful = (v->outcome == MEW_OUTCOME_REGRESSED && worse > side) ||
@@ -262,7 +261,7 @@ static void settle(double side, struct mew_verdict *v, double worse, double bett
 	v->p_worse = worse;
 	v->p_better = better;
 	if (doubtful)
-		decide(v, v->outcome == MEW_OUTCOME_IMPROVED ? MEW_OUTCOME_PASS : MEW_OUTCOME_INCONCLUSIVE,
+		decide(v, mew_outcome_unproven(v->outcome),
 		       "a difference, but not certain enough among so many cases");
 }
 

@@ -125,6 +125,15 @@ enum mew_outcome { /* from good to bad: of several, the largest stands */
 /* "absent", "pass", "improvement", "inconclusive", "regression", "invalid". */
 const char *mew_outcome_name(enum mew_outcome outcome);
 
+/*
+ * What is left of a verdict of time that is not certain enough, or was not found twice: a regression is inconclusive
+ * then. An improvement passes: what is below the margin on the far side is below it on the near one at the same level.
+ */
+static inline enum mew_outcome mew_outcome_unproven(enum mew_outcome outcome)
+{
+	return outcome == MEW_OUTCOME_IMPROVED ? MEW_OUTCOME_PASS : MEW_OUTCOME_INCONCLUSIVE;
+}
+
 struct mew_verdict {
 	const struct mew_metric *metric; /* borrowed */
 	enum mew_outcome outcome;

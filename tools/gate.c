@@ -196,10 +196,7 @@ static const char *unconfirmed(const struct mew_gate *g, const struct mew_gate_c
 	       "a difference was seen, but too few pairs were left to confirm it by fresh processes: raise --samples";
 }
 
-/*
- * The final verdict of time: of all observations, but a difference that was not found twice is none. All the same, what
- * is below the margin on the far side is below it on the near one, at the same level: then it has passed.
- */
+/* The final verdict of time: of all observations, but a difference that was not found twice is not proven. */
 static int settle_time(struct mew_gate *g, struct mew_gate_case *c, struct mew_verdict *v, struct mew_error *err)
 {
 	int status = g->machines > 0 ? mew_gate_merged_time(g, c, v, err) : judge_time(&g->rules, c, 0, v, err);
@@ -215,7 +212,7 @@ static int settle_time(struct mew_gate *g, struct mew_gate_case *c, struct mew_v
 		return MEW_OK;
 	if (c->stage == MEW_GATE_DECIDED && c->confirmed_from != SIZE_MAX && c->flagged == v->outcome)
 		return MEW_OK;
-	v->outcome = v->outcome == MEW_OUTCOME_IMPROVED ? MEW_OUTCOME_PASS : MEW_OUTCOME_INCONCLUSIVE;
+	v->outcome = mew_outcome_unproven(v->outcome);
 	(void)snprintf(c->why, sizeof c->why, "%s", unconfirmed(g, c));
 	return MEW_OK;
 }
