@@ -47,11 +47,7 @@ bool mew_cli_progress(void *data, const struct mew_plan_case *c, enum mew_pass p
 /* Its program is gone, say: figures of the processes until then stay, and are fewer than was asked for. */
 static void note_fewer(struct mew_cli_run *r, struct mew_case *row, const struct mew_error *err)
 {
-	char note[sizeof err->text + 64];
-
-	(void)snprintf(note, sizeof note, "only %llu of %u processes were run: %s",
-		       (unsigned long long)row->time.processes, r->cli->plan.processes, err->text);
-	mew_summarise_note(r->model, row, MEW_KIND_TIME, note);
+	mew_summarise_fewer(r->model, row, MEW_KIND_TIME, row->time.processes, r->cli->plan.processes, err);
 	r->cut_short = true;
 }
 

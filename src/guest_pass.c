@@ -199,16 +199,13 @@ static bool blame(struct mew_guest_job *j, size_t named, enum mew_guest_end end,
 /* The program cannot be run, or no more: what earlier processes measured stays. */
 static void end_rest(struct mew_guest_job *j, unsigned process, const struct mew_error *err)
 {
-	char note[sizeof err->text + 64];
-
-	(void)snprintf(note, sizeof note, "only %u of %u processes were run: %s", process, j->plan->processes, err->text);
 	for (size_t i = next_case(j); i < j->host->nnames; i = next_case(j)) {
 		struct mew_case *c = j->measured[i] ? mew_model_case(j->model, j->host->names[i], j->program) : NULL;
 
 		if (!j->measured[i])
 			fail_case(j, i, err->status, err->text, NULL);
 		else if (c != NULL)
-			mew_summarise_note(j->model, c, kind_of(j), note);
+			mew_summarise_fewer(j->model, c, kind_of(j), process, j->plan->processes, err);
 		j->ended_badly = j->reported[i] = true;
 	}
 }

@@ -25,6 +25,16 @@ void mew_summarise_note(struct mew_model *m, struct mew_case *c, enum mew_kind k
 	mew_model_note(m, c, kind, note);
 }
 
+void mew_summarise_fewer(struct mew_model *m, struct mew_case *c, enum mew_kind kind, uint64_t run, unsigned asked,
+			 const struct mew_error *why)
+{
+	char note[sizeof why->text + 64];
+
+	(void)snprintf(note, sizeof note, "only %llu of %u processes were run: %s", (unsigned long long)run, asked,
+		       why->text);
+	mew_model_note(m, c, kind, note);
+}
+
 static void take_run(struct samples *s, const struct mew_run *run, unsigned threads)
 {
 	for (size_t i = 0; i < run->nsamples; i++) {

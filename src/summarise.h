@@ -15,6 +15,10 @@ void mew_summarise_time(struct mew_model *m, struct mew_case *c, bool latency);
 /* The row of a case that ran to see whether it works: no figures, and a reason that says `how` it ran. */
 void mew_summarise_dry(struct mew_model *m, struct mew_case *c, const char *how);
 
+/* Append to the row that fewer processes were run than was asked for, and why; the figures are of those. */
+void mew_summarise_fewer(struct mew_model *m, struct mew_case *c, enum mew_kind kind, uint64_t run, unsigned asked,
+			 const struct mew_error *why);
+
 /* Append a sentence to a row's reason without failing it. */
 void mew_summarise_note(struct mew_model *m, struct mew_case *c, enum mew_kind kind, const char *note);
 
