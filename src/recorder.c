@@ -300,20 +300,20 @@ static bool hand_over(struct place *p)
 {
 	int file;
 	const char *why = make_file(p, &file);
+	bool is_taken;
 
 	if (why != NULL) {
 		(void)mew_recorder_tell(p->orders.socket, -1, why, false);
 		return false;
 	}
 	fill_root(p);
-	if (mew_recorder_tell(p->orders.socket, file, "", false) && share_data(p, file)) {
-		(void)close(file);
-		return true;
-	}
-	(void)munmap(p->root, MEW_RECORD_BYTES);
-	p->root = NULL;
+	is_taken = mew_recorder_tell(p->orders.socket, file, "", false) && share_data(p, file);
 	(void)close(file);
-	return false;
+	if (!is_taken) {
+		(void)munmap(p->root, MEW_RECORD_BYTES);
+		p->root = NULL;
+	}
+	return is_taken;
 }
 
 static void hand_over_and_start(struct place *p)
