@@ -81,31 +81,31 @@ static void *in_thread(void *data)
 	return NULL;
 }
 
-static void test_a_thread(void **state)
+/* What the body of a thread, whose data is a bool, finds. */
+static bool is_right_in_thread(void *(*body)(void *), const pthread_attr_t *attr)
 {
 	bool right = false;
 	pthread_t id;
 
+	return pthread_create(&id, attr, body, &right) == 0 && pthread_join(id, NULL) == 0 && right;
+}
+
+static void test_a_thread(void **state)
+{
 	(void)state;
-	assert_int_equal(pthread_create(&id, NULL, in_thread, &right), 0);
-	assert_int_equal(pthread_join(id, NULL), 0);
-	assert_true(right);
+	assert_true(is_right_in_thread(in_thread, NULL));
 }
 
 static void test_a_thread_on_memory_of_the_program(void **state)
 {
 	void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_t attr;
-	bool right = false;
-	pthread_t id;
 
 	(void)state;
 	assert_true(stack != MAP_FAILED);
 	assert_int_equal(pthread_attr_init(&attr), 0);
 	assert_int_equal(pthread_attr_setstack(&attr, stack, STACK_BYTES), 0);
-	assert_int_equal(pthread_create(&id, &attr, in_thread, &right), 0);
-	assert_int_equal(pthread_join(id, NULL), 0);
-	assert_true(right);
+	assert_true(is_right_in_thread(in_thread, &attr));
 	(void)pthread_attr_destroy(&attr);
 	(void)munmap(stack, STACK_BYTES);
 }
@@ -128,13 +128,8 @@ static void *in_forked_thread(void *data)
 /* Its id is that of a first thread, its stack is not. */
 static void test_a_child_that_a_thread_forked(void **state)
 {
-	bool right = false;
-	pthread_t id;
-
 	(void)state;
-	assert_int_equal(pthread_create(&id, NULL, in_forked_thread, &right), 0);
-	assert_int_equal(pthread_join(id, NULL), 0);
-	assert_true(right);
+	assert_true(is_right_in_thread(in_forked_thread, NULL));
 }
 
 static ucontext_t caller, fiber;
@@ -173,15 +168,11 @@ static void *fiber_in_thread(void *data)
 static void test_a_fiber_has_the_stack_of_its_thread(void **state)
 {
 	bool right = false;
-	pthread_t id;
 
 	(void)state;
 	(void)fiber_in_thread(&right);
 	assert_true(right);
-	right = false;
-	assert_int_equal(pthread_create(&id, NULL, fiber_in_thread, &right), 0);
-	assert_int_equal(pthread_join(id, NULL), 0);
-	assert_true(right);
+	assert_true(is_right_in_thread(fiber_in_thread, NULL));
 }
 
 int main(void)
