@@ -23,7 +23,7 @@ struct mew_case *mew_plan_row(struct mew_model *m, const struct mew_plan_case *c
 
 	if (row == NULL)
 		return NULL;
-	row->threads = c->threads;
+	row->threads = c->threads; /* what came of a lost worker does not know them */
 	if (row->label == NULL) /* a body may have given another */
 		row->label = mew_model_string(m, c->label);
 	if (row->tags == NULL)
@@ -71,7 +71,6 @@ struct mew_case *mew_plan_block(struct mew_plan_pass *r, struct mew_plan_case *c
 		for (size_t i = 0; i < piece->ncases; i++) {
 			piece->cases[i].program = mew_model_string(piece, c->program);
 			piece->cases[i].allocator = mew_model_string(piece, c->allocator);
-			piece->cases[i].threads = c->threads; /* of a lost worker there is no more than its output */
 		}
 		if (mew_model_merge(r->model, piece) != 0)
 			status = mew_error_set(&err, MEW_E_NOMEM, "no memory for the results of \"%s\"", c->key);
