@@ -1,23 +1,19 @@
 /*
  * elf_names.c - see elf_names.h.
- * Layer L0. What a file says is checked against its size before it is read; raw calls, so that no wrapper sees mew's
- * maps.
+ * Layer L0. What a file says is checked against its size before it is read.
  */
 #include "config.h"
 
 #include "elf_names.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "os.h"
 
 #define DEBUG_FOLDER "/usr/lib/debug/.build-id"
 #define DISTANCE_LENGTH 100u
@@ -30,26 +26,19 @@ struct file {
 	size_t size;
 };
 
-static bool open_file(struct file *f, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	long map = -1;
-
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size >= sizeof(ElfW(Ehdr)))
-		map = syscall(SYS_mmap, NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0L);
-	(void)close(fd);
-	if (map == -1)
-		return false;
-	*f = (struct file){ (const unsigned char *)map, (size_t)st.st_size };
-	return true;
-}
-
 static void close_file(struct file *f)
 {
-	(void)syscall(SYS_munmap, f->bytes, f->size);
+	mew_os_unmap((void *)(uintptr_t)f->bytes, f->size);
+}
+
+static bool open_file(struct file *f, const char *path)
+{
+	f->size = 0;
+	f->bytes = mew_os_map_file(path, &f->size);
+	if (f->bytes != NULL && f->size >= sizeof(ElfW(Ehdr)))
+		return true;
+	close_file(f);
+	return false;
 }
 
 static bool has(const struct file *f, uint64_t offset, uint64_t bytes)

@@ -64,6 +64,15 @@ static inline bool mew_os_whole_huge(size_t *bytes)
 void mew_os_unmap(void *memory, size_t bytes);
 /* All of this will be read soon: let the kernel map the pages of a file at once. Only a hint. */
 void mew_os_will_read(const void *memory, size_t bytes);
+/*
+ * A regular file as bytes to read: by the raw call too, so that no hook takes it for a map of the program's. A pipe is
+ * not waited for.
+ *
+ * bytes    returned
+ * Returns  for mew_os_unmap(); NULL where it is empty, no regular file, or cannot be opened or mapped
+ * Context  any thread, signal, malloc
+ */
+void *mew_os_map_file(const char *path, size_t *bytes);
 /* Bytes of such memory that are really there. 0 when the kernel does not say. Context: outside windows. */
 size_t mew_os_resident(const void *memory, size_t bytes);
 /* Resident memory of a process, in bytes; 0: it is gone. Context: any thread; allocates. */

@@ -6,11 +6,13 @@
 
 #include "os.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +30,22 @@ static void *map(size_t bytes, int flags)
 {
 	long p = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0L);
 
+	return p == -1 ? NULL : (void *)p;
+}
+
+void *mew_os_map_file(const char *path, size_t *bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	long p = -1;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+		*bytes = (size_t)st.st_size;
+		p = syscall(SYS_mmap, NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0L);
+	}
+	(void)close(fd);
 	return p == -1 ? NULL : (void *)p;
 }
 

@@ -8,14 +8,11 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -220,26 +217,12 @@ static int check_file(struct file *f, char *next, size_t size)
 	return check_elf(f);
 }
 
-/*
- * A file as bytes; false where it cannot be read: then the run shows. By the raw call, as in os_linux.c: the program
- * that is recorded has not mapped it.
- */
+/* False where it cannot be read: then the run shows. */
 static bool open_file(struct file *f, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not keep us waiting */
-	struct stat st;
-	long map = -1;
-
 	*f = (struct file){ .path = path };
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
-		map = syscall(SYS_mmap, NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0L);
-	if (fd >= 0)
-		(void)close(fd);
-	if (map == -1)
-		return false;
-	f->bytes = (const unsigned char *)map;
-	f->size = (size_t)st.st_size;
-	return true;
+	f->bytes = mew_os_map_file(path, &f->size);
+	return f->bytes != NULL;
 }
 
 int mew_record_look(const char *path, struct mew_record_look *look)
